@@ -1,0 +1,32 @@
+# Every target sets up .venv by itself; PYTHON names another interpreter (3.11 to 3.13).
+.PHONY: demo test check bench format clean
+bin := .venv/bin
+
+setup = @PYTHON='$(PYTHON)' .ci/setup
+
+demo:  ## judge the last image bump of a simulated history
+	$(setup)
+	@$(bin)/tracker demo
+
+test:  ## every test, with the examples in the docstrings
+	$(setup)
+	$(bin)/python -m pytest -n auto -q
+
+check:  ## format, lint, types, import contracts
+	$(setup)
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+	$(bin)/mypy
+	$(bin)/lint-imports
+
+bench:  ## figures: calibration, ingest, compare
+	$(setup)
+	$(bin)/python -m bench
+
+format:
+	$(setup)
+	$(bin)/ruff format .
+	$(bin)/ruff check --fix .
+
+clean:  ## remove what the other targets made
+	rm -rf .venv demo

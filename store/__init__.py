@@ -1,0 +1,1 @@
+"""Remembers: records, identity, readers, archive, DuckDB."""

@@ -1,0 +1,337 @@
+"""The nouns of the product: frozen records without opinions.
+
+Every record that crosses a room is defined here. Units and shapes stand beside the fields; times are aware UTC
+datetimes; effects are natural logarithms of a ratio unless a field says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+Value: TypeAlias = str | int | float | bool | None
+
+
+class Trouble(Exception):  # noqa: N818 (named for what the reader meets, not for the mechanism)
+    """A failure of the world or of the input that is expected: its text says where, what, and what to do."""
+
+
+class Scope(StrEnum):
+    """What a finding speaks about, from the smallest to the largest."""
+
+    POINT = "point"
+    CURVE = "curve"
+    CONFIG = "config"
+    EVAL = "eval"
+
+
+class Verdict(StrEnum):
+    """The answer of a comparison; the last six are states of the data, not statistics."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    MIXED = "mixed"
+    EQUIVALENT = "equivalent"
+    NOISY = "noisy"
+    SUSPECTED = "suspected"
+    INCONCLUSIVE = "inconclusive"
+    RECOVERY = "recovery"
+    NO_BASELINE = "no_baseline"
+    MISSING = "missing"
+    FAILED = "failed"
+    INVALID = "invalid"
+    NOT_COMPARABLE = "not_comparable"
+    NOT_JUDGED = "not_judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """A doubt as a code with numbers; the sentence is made by the catalogs.
+
+    >>> Caveat.of("few_runs", have=1, need=3).as_dict()
+    {'code': 'few_runs', 'have': 1, 'need': 3}
+    """
+
+    code: str
+    values: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, code: str, **values: Value) -> Caveat:
+        return cls(code, tuple(values.items()))
+
+    def as_dict(self) -> dict[str, Value]:
+        return {"code": self.code, **dict(self.values)}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunKey:
+    """One attempt of one run: the unit of replication."""
+
+    id: int
+    attempt: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.id}/{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A GitHub run attempt, or a local file that stands for one (then `id` is negative and `event` is "local")."""
+
+    id: int
+    attempt: int
+    started_at: datetime
+    repository: str = ""
+    path: str | None = None
+    event: str | None = None
+    head_branch: str | None = None
+    head_sha: str | None = None
+    status: str | None = None
+    conclusion: str | None = None
+    title: str | None = None
+    url: str | None = None
+    pull_request: int | None = None
+    created_at: datetime | None = None
+    published: bool = False
+    """True when the rows were read from the public API: somebody authorised their publication."""
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.id, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stood: file (or archive member), index in it, and when its artifact was made."""
+
+    file: str
+    index: int = 0
+    created_at: datetime | None = None
+    collected: bool = False
+    """True for a row of a collected file (`agg_bmk.json`), which yields to a per-point artifact."""
+
+    def __str__(self) -> str:
+        return f"{self.file}[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Role:
+    """One side of a deployment: parallelism of a worker and how many workers there are."""
+
+    tp: int = 1
+    ep: int = 1
+    dp_attention: bool = False
+    workers: int = 1
+    pp: int = 1
+    dcp: int = 1
+    pcp: int = 1
+    hardware: str | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the role: EP and DCP share them, TP, PP and PCP multiply them."""
+        return self.tp * self.pp * self.pcp * self.workers
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Layout:
+    """Topology: one engine (`decode` is None), or prefill and decode pools."""
+
+    prefill: Role
+    decode: Role | None = None
+    multinode: bool = False
+
+    @property
+    def gpus(self) -> int:
+        return self.prefill.gpus + (self.decode.gpus if self.decode else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Everything that must be equal before two measurements may be compared.
+
+    `conc` is None for a curve (a series less its concurrency). A spelling that no table knows keeps a leading "?".
+    """
+
+    model: str
+    gpu: str
+    framework: str
+    precision: str
+    spec: str
+    scenario: str
+    isl: int | None
+    osl: int | None
+    offload: bool
+    layout: Layout
+    conc: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured point of one run: its series, its provenance and its metrics (seconds, tokens/s, watts, joules)."""
+
+    run: RunKey
+    series: Series
+    metrics: Mapping[str, float]
+    place: Place
+    raw: str
+    image: str | None = None
+    recipe: str | None = None
+    pool: str | None = None
+    invalid: Caveat | None = None
+    """Set when the row is a measurement that must not be judged (zero throughput, failed requests, ...)."""
+    caveats: tuple[Caveat, ...] = ()
+    extra: Mapping[str, float] = field(default_factory=dict)
+    """Numeric metrics that no table knows: kept and shown, never judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One eval result: accuracies as fractions of `n` questions, standard errors as reported or recomputed."""
+
+    run: RunKey
+    series: Series
+    task: str
+    strict: float | None
+    strict_se: float | None
+    flexible: float | None
+    flexible_se: float | None
+    n: int | None
+    place: Place
+    raw: str
+    score: float | None = None
+    score_name: str | None = None
+    image: str | None = None
+    recipe: str | None = None
+    pool: str | None = None
+    invalid: Caveat | None = None
+    caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A row that could not be read whole: where, which field, why (a code of the catalogs), and the text itself."""
+
+    place: Place
+    field: str
+    reason: str
+    detail: str = ""
+    raw: str = ""
+    run: RunKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogEntry:
+    """One entry of `changelog_metadata.json`: what the sweep was asked to measure."""
+
+    config_keys: tuple[str, ...]
+    description: tuple[str, ...]
+    pr_link: str
+    base_ref: str = ""
+    head_ref: str = ""
+    evals_only: bool = False
+    all_evals: bool = False
+    append_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobCount:
+    """Jobs of one hardware in one run (`run_stats.json`): 0 of 0 means no jobs, not 0 %."""
+
+    hardware: str
+    succeeded: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a reader found of one run attempt."""
+
+    run: Run
+    points: tuple[Point, ...] = ()
+    scores: tuple[Score, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    changelog: tuple[ChangelogEntry, ...] = ()
+    jobs: tuple[JobCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is needed to judge again without the store: inputs, noise scale and where it came from, limits.
+
+    `baseline` and `candidate` hold, per member series, the values in the metric's unit, oldest run first.
+    """
+
+    members: tuple[str, ...]
+    baseline: tuple[tuple[float, ...], ...]
+    candidate: tuple[tuple[float, ...], ...]
+    sigma: tuple[float, ...]
+    """Posterior noise scale per member, natural log units."""
+    scale_source: str
+    correlation: float
+    margin: float
+    alpha: float
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One judged question: `effect`, `low`, `high`, `mde` are natural log ratios; for evals differences of scores."""
+
+    scope: Scope
+    key: str
+    """Text key of the series, the curve, the config, or the eval."""
+    metric: str
+    verdict: Verdict
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    mde: float | None = None
+    n_baseline: int = 0
+    n_candidate: int = 0
+    n_points: int = 1
+    baseline: float | None = None
+    candidate: float | None = None
+    series: Series | None = None
+    config: str = ""
+    task: str | None = None
+    baseline_runs: tuple[RunKey, ...] = ()
+    candidate_runs: tuple[RunKey, ...] = ()
+    baseline_image: str | None = None
+    candidate_image: str | None = None
+    caveats: tuple[Caveat, ...] = ()
+    evidence: Evidence | None = None
+    rules_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A point or score that stands on one side only, or may not be compared, with the reason as a code."""
+
+    key: str
+    side: str
+    """"candidate" or "baseline"."""
+    verdict: Verdict
+    reason: Caveat
+    series: Series | None = None
+    config: str = ""
+    run: RunKey | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A candidate judged against its baselines: everything that a report may say."""
+
+    candidate: tuple[Run, ...]
+    baseline: tuple[Run, ...]
+    against: str
+    findings: tuple[Finding, ...]
+    unmatched: tuple[Unmatched, ...]
+    rejected: tuple[Rejection, ...]
+    rules_version: str
+    caveats: tuple[Caveat, ...] = ()

@@ -1,0 +1,87 @@
+"""The command line: one file per command, imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import click
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
+        "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
+        "store": ("tracker.cli.store", "Look at, rebuild or export the store."),
+        "demo": ("tracker.cli.demo", "Judge the last image bump of a simulated history."),
+        "schema": ("tracker.cli.schema", "Print the JSON Schema of compare's json output."),
+    }
+)
+"""Every command: the module that holds it, and its line in the help."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called, so that `tracker --help` imports nothing heavy."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in COMMANDS.items()])
+
+
+EPILOG = """\b
+Example:
+  tracker ingest ./artifacts && tracker compare
+
+\b
+Exit codes:
+  0  done
+  1  an error, told on stderr with what to do
+  2  wrong use
+  3  the condition of --fail-on holds
+"""
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sweep-tracker", prog_name="tracker")
+def group() -> None:
+    """Keep the history of LLM-inference benchmark sweeps and judge what changed."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments say and give the exit code; expected failures are told on stderr."""
+    from store.records import Trouble
+
+    try:
+        group.main(list(arguments), prog_name="tracker", standalone_mode=False)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tracker: interrupted", err=True)
+        return 130
+    except Trouble as trouble:
+        click.echo(f"tracker: {trouble}", err=True)
+        return 1
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): that is its right, and Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
