@@ -176,12 +176,14 @@ def layout(prefill: Role, decode: Role | None, *, multinode: bool, disagg: bool,
     """One engine or two pools, whatever half of the row says so.
 
     Published single-node rows mirror one engine into both halves (workers 0/0 or 1/1, sometimes `disagg` true);
-    a decode side with no parallelism (tp 0) is an aggregated deployment.
+    a decode side with no parallelism (tp 0) is an aggregated deployment; early GB200 rows name all GPUs of the
+    deployment as tp of both halves and no workers at all.
 
     >>> layout(Role(8, workers=1), Role(8, workers=1), multinode=False, disagg=True, engine="vllm").decode is None
     True
     """
-    apart = disagg and (multinode or engine in SPLIT_FRAMEWORKS or (decode is not None and _differs(prefill, decode)))
+    counted = engine in SPLIT_FRAMEWORKS and prefill.workers > 0
+    apart = disagg and (multinode or counted or (decode is not None and _differs(prefill, decode)))
     if decode is None or decode.tp <= 0 or not apart:
         return Layout(_counted(prefill) if multinode else replace(prefill, workers=1), None, multinode)
     return Layout(_counted(prefill), _counted(decode), multinode)

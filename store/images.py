@@ -45,13 +45,11 @@ class Image:
 
 
 _DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$", re.IGNORECASE)
-_VERSION = re.compile(
-    r"(?:^|[^0-9a-z.])v?(\d+(?:\.\d+)+)(?:[._-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d+)*", re.IGNORECASE
-)
+_VERSION = re.compile(r"(?:^|[^0-9.])v?(\d+(?:\.\d+)+)(?:[._-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d+)*", re.IGNORECASE)
 _COMMIT = re.compile(r"(?:^|[-_.])g?([0-9a-f]{40}|(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12})(?=$|[-_.])")
 _DATE = re.compile(r"(?<!\d)(20\d{2}[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01]))(?:\d{4})?(?!\d)")
 _SHORT_DATE = re.compile(r"(?:nightly|dev)[-_](?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_MOVING_WORD = re.compile(r"(?:^|[-_.])(?:latest|nightly|dev|main|master|edge|stable)(?:$|[-_.])", re.IGNORECASE)
+_ALWAYS_MOVING = re.compile(r"(?:^|[-_.])(?:latest|nightly)(?:$|[-_.])", re.IGNORECASE)
 _NIGHTLY_WORD = re.compile(r"nightly|dev", re.IGNORECASE)
 
 
@@ -109,9 +107,7 @@ def _kind(
         return Kind.DIGEST if digest else Kind.MOVING
     if commit or date:
         return Kind.NIGHTLY if _NIGHTLY_WORD.search(tag) else Kind.RELEASE if version else Kind.CUSTOM
-    if _MOVING_WORD.search(tag) and not (version and not tag.lower().endswith("latest")):
-        return Kind.MOVING
-    return Kind.RELEASE if version else Kind.MOVING
+    return Kind.RELEASE if version and not _ALWAYS_MOVING.search(tag) else Kind.MOVING
 
 
 def canonical(reference: str | None, digest: str | None = None) -> str | None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 Value: TypeAlias = str | int | float | bool | None
 
 
-class Trouble(Exception):  # noqa: N818 (named for what the reader meets, not for the mechanism)
+class Trouble(Exception):
     """A failure of the world or of the input that is expected: its text says where, what, and what to do."""
 
 
@@ -256,6 +256,8 @@ class Batch:
     rejections: tuple[Rejection, ...] = ()
     changelog: tuple[ChangelogEntry, ...] = ()
     jobs: tuple[JobCount, ...] = ()
+    duplicates: int = 0
+    """Rows left out since an equal row of the batch, or a per-point artifact of the run, says the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +323,10 @@ class Unmatched:
     config: str = ""
     run: RunKey | None = None
     task: str | None = None
+    image: str | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """What was measured all the same, in the metrics' units."""
+    caveats: tuple[Caveat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +341,5 @@ class Comparison:
     rejected: tuple[Rejection, ...]
     rules_version: str
     caveats: tuple[Caveat, ...] = ()
+    jobs: tuple[JobCount, ...] = ()
+    """Jobs of the candidate runs by hardware, where a run says so."""

@@ -1,0 +1,194 @@
+"""Runs: a GitHub run object read, a local file that stands for a run, and whether a run may be a baseline."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from store.records import Caveat, Run
+
+OFFICIAL_WORKFLOWS = frozenset(
+    f".github/workflows/{name}.yml"
+    for name in (
+        "run-sweep full-sweep-scheduler full-sweep-1k1k-scheduler full-sweep-1k8k-scheduler full-sweep-8k1k-scheduler"
+        " 1k1k-sweep 1k8k-sweep 8k1k-sweep"
+    ).split()
+)
+"""The sweep's workflow file and the names it had since 2025-08: whatever else ran, ran on somebody's request."""
+
+OFFICIAL_EVENTS = frozenset({"push", "schedule"})
+OFFICIAL_BRANCH = "main"
+
+RENAMED = {"semianalysisai/inferencemax": "SemiAnalysisAI/InferenceX"}
+"""Repositories that moved: old links redirect, so the store knows one name."""
+
+_RUN_URL = re.compile(
+    r"/(?P<repository>[^/\s]+/[^/\s]+)/actions/runs/(?P<id>\d{1,18})(?:/attempts/(?P<attempt>\d{1,6}))?"
+)
+_FETCH = "fetch the run object with `gh api repos/OWNER/REPO/actions/runs/ID`"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """May a run stand as a baseline? `reasons` name every field that says no."""
+
+    official: bool
+    reasons: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunLink:
+    """What a run's address says; `attempt` is None where it names none."""
+
+    repository: str
+    id: int
+    attempt: int | None = None
+
+
+def parse_run(obj: object, *, published: bool = False) -> Run:
+    """Read a GitHub run object; a field that cannot be read raises ValueError with what to do.
+
+    >>> parse_run({"id": 27485974465, "run_started_at": "2026-06-14T04:08:16Z", "event": "push"}).key
+    RunKey(id=27485974465, attempt=1)
+    """
+    if not isinstance(obj, Mapping):
+        raise ValueError(f"a run is a JSON object, not {type(obj).__name__}: {_FETCH}")
+    created = _moment(obj, "created_at")
+    started = _moment(obj, "run_started_at") or created
+    if started is None:
+        raise ValueError(f"run has neither run_started_at nor created_at, so it has no place in time: {_FETCH}")
+    return Run(
+        id=_count(obj, "id", None),
+        attempt=_count(obj, "run_attempt", 1),
+        started_at=started,
+        repository=_repository(obj),
+        path=_word(obj, "path"),
+        event=_word(obj, "event"),
+        head_branch=_word(obj, "head_branch"),
+        head_sha=_word(obj, "head_sha"),
+        status=_word(obj, "status"),
+        conclusion=_word(obj, "conclusion"),
+        title=_word(obj, "display_title") or _word(obj, "name"),
+        url=_word(obj, "html_url"),
+        pull_request=_pull_request(obj),
+        created_at=created,
+        published=published,
+    )
+
+
+def local_run(content_hash: str, started_at: datetime) -> Run:
+    """The run of files that name none: the same content is the same run wherever it lies.
+
+    >>> local_run("ff" * 32, datetime(2026, 1, 1, tzinfo=UTC)).id
+    -1152921504606846975
+    """
+    return Run(id=-max(int(content_hash[:15], 16), 1), attempt=1, started_at=started_at, event="local")
+
+
+def dated(run: Run, day: datetime) -> Run:
+    """A local run of one day: rows of several days in one file were not measured by one run. Other runs stay.
+
+    >>> run = local_run("ff" * 32, datetime(2026, 1, 9, tzinfo=UTC))
+    >>> one, other = (dated(run, datetime(2026, 1, day, tzinfo=UTC)) for day in (1, 2))
+    >>> one.id == other.id, one.started_at.day
+    (False, 1)
+    """
+    if run.event != "local":
+        return run
+    return local_run(hashlib.sha256(f"{run.id} {day.isoformat()}".encode()).hexdigest(), day)
+
+
+def standing(run: Run) -> Standing:
+    """Official is what the sweep's own workflow measured on main, or what somebody published.
+
+    A conclusion does not matter: a green run of another workflow is not official, and a red sweep is.
+
+    >>> run = parse_run({"id": 1, "run_started_at": "2026-06-14T04:08:16Z", "event": "push", "head_branch": "main",
+    ...                  "path": ".github/workflows/e2e-tests.yml"})
+    >>> [reason.code for reason in standing(run).reasons]
+    ['unofficial_path']
+    """
+    if run.published:
+        return Standing(True)
+    path = (run.path or "").partition("@")[0]
+    reasons = (
+        *((Caveat.of("unofficial_path", path=run.path),) if path not in OFFICIAL_WORKFLOWS else ()),
+        *((Caveat.of("unofficial_event", event=run.event),) if run.event not in OFFICIAL_EVENTS else ()),
+        *((Caveat.of("unofficial_branch", branch=run.head_branch),) if run.head_branch != OFFICIAL_BRANCH else ()),
+    )
+    return Standing(not reasons, reasons)
+
+
+def parse_url(url: str) -> RunLink | None:
+    """Repository, id and attempt of a run's address; None for an address of something else.
+
+    >>> parse_url("https://github.com/SemiAnalysisAI/InferenceMAX/actions/runs/20200037154/attempts/2")
+    RunLink(repository='SemiAnalysisAI/InferenceX', id=20200037154, attempt=2)
+    """
+    found = _RUN_URL.search(url)
+    if found is None or int(found["id"]) < 1:
+        return None
+    attempt = int(found["attempt"]) if found["attempt"] else None
+    return RunLink(RENAMED.get(found["repository"].lower(), found["repository"]), int(found["id"]), attempt or None)
+
+
+def parse_time(text: str) -> datetime:
+    """An ISO time as aware UTC; a date alone is its midnight, a time without zone is UTC. ValueError otherwise.
+
+    >>> parse_time("2026-06-14").isoformat(), parse_time("2026-09-03 22:38:12+00").isoformat()
+    ('2026-06-14T00:00:00+00:00', '2026-09-03T22:38:12+00:00')
+    """
+    moment = datetime.fromisoformat(text.strip())
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _moment(obj: Mapping[str, object], field: str) -> datetime | None:
+    value = obj.get(field)
+    if value is None or value == "":
+        return None
+    try:
+        return parse_time(value) if isinstance(value, str) else _refuse(field, value, "an ISO time")
+    except (ValueError, OverflowError):
+        return _refuse(field, value, "an ISO time")
+
+
+def _count(obj: Mapping[str, object], field: str, default: int | None) -> int:
+    value = obj.get(field)
+    if value is None and default is not None:
+        return default
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 19:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**63:
+        return _refuse(field, value, "a positive number")
+    return value
+
+
+def _word(obj: Mapping[str, object], field: str) -> str | None:
+    value = obj.get(field)
+    if value is None or isinstance(value, str):
+        return value or None
+    return _refuse(field, value, "text")
+
+
+def _refuse(field: str, value: object, wanted: str) -> NoReturn:
+    raise ValueError(f"run field {field} is {str(value)[:60]!r}, not {wanted}: {_FETCH}")
+
+
+def _repository(obj: Mapping[str, object]) -> str:
+    inner = obj.get("repository")
+    name = inner.get("full_name") if isinstance(inner, Mapping) else inner
+    if isinstance(name, str) and name:
+        return RENAMED.get(name.lower(), name)
+    link = parse_url(_word(obj, "html_url") or "")
+    return link.repository if link else ""
+
+
+def _pull_request(obj: Mapping[str, object]) -> int | None:
+    pulls = obj.get("pull_requests")
+    first = pulls[0] if isinstance(pulls, Sequence) and not isinstance(pulls, str) and pulls else None
+    number = first.get("number") if isinstance(first, Mapping) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
