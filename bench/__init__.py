@@ -1,0 +1,1 @@
+"""Figures of the product, measured side by side: `make bench`, or `python -m bench.NAME`."""

@@ -1,0 +1,674 @@
+"""The database: what landed, loaded from the archive's files and asked by named questions.
+
+No other module knows DuckDB. One process may write, and keeps every other process out while it does; whoever must
+wait, waits a bounded time. Every question is a file in `store/queries`, whose first line says what it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from datetime import UTC
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+import duckdb
+import polars as pl
+
+from store import archive
+from store.frames import from_text, score_of, series_of, to_text
+from store.metrics import POINT_METRICS
+from store.questions import escaped, from_extra, incoming_column, listed, question, quoted, schema_steps
+from store.records import (
+    Batch,
+    Caveat,
+    ChangelogEntry,
+    Finding,
+    JobCount,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+)
+from store.rows import FINDINGS, RUNS, SERIES, finding_row, frame, merge_runs, run_row, series_row
+
+T = TypeVar("T")
+
+_HOLDER: Final = re.compile(r"\(PID (\d+)\)")
+_WAIT_STEP: Final = 0.05
+
+# A chunk is loaded in one transaction: large enough that DuckDB works in full vectors, small enough for little memory.
+_CHUNK_ROWS: Final = 40_000
+_CHUNK_FILES: Final = 400
+_WRITERS: Final = 2
+
+# Loading is bounded in memory; what does not fit goes through a file beside the database.
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "memory_limit": "512MB",
+    "preserve_insertion_order": "false",
+}
+
+_FORMS: Final = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER", "json": "FORMAT json"}
+_KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
+_CONTESTED: Final = Caveat("conflicting_rows")
+
+TIDY_KEYS: Final = tuple("run started_at image recipe curve series conc multinode pool config attempt official".split())
+"""The columns of a tidy frame before `metric` and `value`."""
+
+Predicate = Callable[[Run], bool]
+
+
+class CannotOpenStore(Trouble):
+    """The database cannot be opened; the message says what to do about it."""
+
+
+class StoreIsBusy(CannotOpenStore):
+    """Another process holds the database; the message names it."""
+
+
+class StoreIsDamaged(CannotOpenStore):
+    """The file is no database that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What a landing changed. `already` is True when every file had landed before."""
+
+    points: int = 0
+    scores: int = 0
+    rejections: int = 0
+    duplicates: int = 0
+    """Measurements equal to ones that are there."""
+    superseded: int = 0
+    """Measurements, new or old, that another version now stands before."""
+    contested: int = 0
+    """Measurements of one point that differ, with nothing that decides between them: none of them counts."""
+    already: bool = True
+
+    def __add__(self, other: Landed) -> Landed:
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name != "already"}
+        return Landed(**sums, already=self.already and other.already)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was taken from the archive: how much, and the files that could not be, each with its reason."""
+
+    files: int
+    landed: Landed
+    broken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What a store holds: counts by kind, versions, sizes in bytes, files not loaded yet, the newest run."""
+
+    counts: Mapping[str, int]
+    schema_version: int
+    duckdb_version: str
+    database_bytes: int
+    archive_bytes: int
+    not_loaded: tuple[str, ...]
+    newest: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file to load: its rows, and the metrics that have a column in it."""
+
+    file: archive.File
+    height: int
+    metrics: tuple[str, ...]
+
+
+def everything(_: Run) -> bool:
+    """The predicate that calls every run official."""
+    return True
+
+
+class Store:
+    """The history of sweeps. Open it with `Store.open`; it closes as a context manager."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, path: Path, root: Path, official: Predicate) -> None:
+        self._con = con
+        self._path = path
+        self._root = root
+        self._official = official
+        self._metrics = _metric_columns(con)
+        self._series: dict[str, int] = {}
+        self._caught_up = False
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        archive: Path | str,
+        *,
+        read_only: bool = False,
+        wait_seconds: float = 30,
+        official: Predicate = everything,
+    ) -> Store:
+        """Open the database of an archive, made or brought up to date when it is opened for writing.
+
+        `official` decides at landing whether a run counts as official. Raises CannotOpenStore.
+        """
+        database = Path(path)
+        con = _connect(database, read_only, wait_seconds)
+        try:
+            if not read_only:
+                migrate(con)
+            _check_version(con, database)
+            return cls(con, database, Path(archive), official)
+        except BaseException:
+            con.close()
+            raise
+
+    def close(self) -> None:
+        """Close the database and let the next one in."""
+        self._con.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Landing
+
+    def land(self, batch: Batch) -> Landed:
+        """Keep a batch: its file in the archive, then the file in the database. Landing it again adds nothing."""
+        return self.land_many([batch])
+
+    def land_many(self, batches: Iterable[Batch]) -> Landed:
+        """Keep many batches, a file each, loaded in chunks; what an interrupted landing left is loaded first."""
+        before = Landed() if self._caught_up else self.catch_up().landed
+        return replace(before, already=True) + self._load_parts(self._written(batches))
+
+    def _written(self, batches: Iterable[Batch]) -> Iterator[_Part]:
+        """Write the batches to the archive, a few at a time: compressing one overlaps with reading the next."""
+        ahead: deque[tuple[Batch, Future[archive.File]]] = deque()
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            for batch in batches:
+                ahead.append((batch, pool.submit(archive.write, batch, self._root)))
+                if len(ahead) > _WRITERS:
+                    yield _part(*ahead.popleft())
+            while ahead:
+                yield _part(*ahead.popleft())
+
+    def catch_up(self) -> Loaded:
+        """Load the files that the archive has and the database has not: those of a process that died in between."""
+        self._caught_up = True
+        known = {name for (name,) in self._con.sql("SELECT file FROM landed").fetchall()}
+        missing = [file for file in archive.files(self._root) if file.digest not in known]
+        broken: list[str] = []
+        landed = self._load_parts(_checked(missing, broken))
+        return Loaded(len(missing) - len(broken), landed, tuple(broken))
+
+    def _load_parts(self, parts: Iterable[_Part]) -> Landed:
+        total = Landed()
+        for chunk in _chunks(parts):
+            total += self._load(chunk)
+        return total
+
+    def _load(self, parts: Sequence[_Part]) -> Landed:
+        """Load archive files of equal columns in one transaction; those that have landed before change nothing."""
+        names = {part.file.digest: part.file for part in parts}
+        with self._transaction():
+            landed = self._ask("SELECT file FROM landed WHERE file IN (SELECT unnest($names))", names=list(names))
+            fresh = [file for name, file in names.items() if name not in set(landed["file"])]
+            return self._load_fresh(fresh, parts[0].metrics) if fresh else Landed()
+
+    def _load_fresh(self, files: Sequence[archive.File], metrics: Sequence[str]) -> Landed:
+        paths = [str(file.path) for file in files]
+        self._con.execute(question("land_incoming"), {"files": paths})
+        self._learn_series()
+        clashing = [path for (path,) in self._con.sql(question("land_clashes")).fetchall()]
+        rivals = self._con.sql("SELECT DISTINCT id FROM runs WHERE id IN (SELECT run_id FROM incoming)").fetchall()
+        parts = {
+            "values": ", ".join(map(quoted, self._metrics)),
+            "incoming": ", ".join(incoming_column(name, name in metrics) for name in self._metrics),
+            "run ids": ", ".join(str(number) for (number,) in rivals) or "NULL",
+            "files": listed(paths),
+        }
+        # Values are compared where there is something to compare with; elsewhere a hash of each would be wasted.
+        self._con.execute(question("land_contents", **parts), {"files": clashing or paths[:1]})
+        self._learn_runs()
+        landed = self._rank("points", parts) + self._rank("scores", parts)
+        rejections = self._count("rejection")
+        self._con.execute(question("land_details"))
+        self._con.execute("DROP TABLE incoming; DROP TABLE contents; DROP TABLE ranked")
+        return replace(landed, rejections=self._count("rejection") - rejections)
+
+    def _learn_series(self) -> None:
+        """Give every incoming series its id: a hash of its text key, which is made anew from its fields."""
+        texts = self._ask("SELECT DISTINCT fields FROM incoming WHERE fields IS NOT NULL")["fields"].to_list()
+        fresh = {text: series_of(text) for text in texts if text not in self._series}
+        rows = frame([series_row(text, series) for text, series in fresh.items()], SERIES)
+        self._series |= dict(zip(rows["record"], rows["id"], strict=True))
+        self._insert("INSERT OR IGNORE INTO series BY NAME SELECT DISTINCT ON (id) * FROM given ORDER BY record", rows)
+        known = pl.DataFrame({"record": texts, "id": [self._series[text] for text in texts]}, _KNOWN)
+        self._insert("UPDATE incoming SET series = given.id FROM given WHERE given.record = fields", known)
+
+    def _learn_runs(self) -> None:
+        """Keep what each file says of its run, then one run made of all that was said, and if it is official."""
+        self._con.execute("INSERT INTO landed SELECT file, run_id, attempt, record FROM incoming WHERE kind = 'run'")
+        said: dict[RunKey, list[Run]] = {}
+        for number, attempt, text in self._con.sql(question("land_runs")).fetchall():
+            said.setdefault(RunKey(number, attempt), []).append(from_text(text, Run))
+        merged = [merge_runs(runs) for runs in said.values()]
+        rows = frame([run_row(run, self._official(run)) for run in merged], RUNS)
+        self._insert("INSERT OR REPLACE INTO runs BY NAME SELECT * FROM given", rows)
+
+    def _rank(self, table: str, parts: Mapping[str, str]) -> Landed:
+        """Insert measurements into a table, all versions of each ranked anew."""
+        self._con.execute(question(f"land_{table}", **parts))
+        added, *others = self._con.sql(question("land_counts")).fetchall()[0]
+        changes = zip(("duplicates", "superseded", "contested"), others, strict=True)
+        return Landed(**{table: added}, **dict(changes), already=False)
+
+    def _count(self, kind: str) -> int:
+        return int(self._ask("SELECT count(*) AS n FROM details WHERE kind = $kind", kind=kind).item())
+
+    # Questions: runs
+
+    def runs(self) -> pl.DataFrame:
+        """Every run attempt, newest first, with the counts of what it holds."""
+        return self._ask(question("runs"))
+
+    def run(self, key: RunKey | int) -> Run | None:
+        """A run attempt, or the newest attempt of a run id; None when it never landed."""
+        number, attempt = (key.id, key.attempt) if isinstance(key, RunKey) else (key, None)
+        return _first_run(self._ask(question("run"), id=number, attempt=attempt))
+
+    def newest_run(self, *, official_only: bool = False) -> Run | None:
+        """The run that started last; None in an empty store."""
+        return _first_run(self._ask(question("newest_run"), official_only=official_only))
+
+    # Questions: points
+
+    def points(self, run: RunKey | int) -> pl.DataFrame:
+        """Every version of every point of a run as it stood after an attempt (the newest for a bare id).
+
+        All metrics are columns.
+
+        `status` is valid, invalid, contested (rows of one point with nothing that decides between them), superseded.
+        """
+        return self._points(run, self._metrics)
+
+    def _points(self, run: RunKey | int, metrics: Sequence[str]) -> pl.DataFrame:
+        found = self.run(run)
+        number, attempt = (found.id, found.attempt) if found else (0, 0)
+        return self._wide("points", metrics, id=number, attempt=attempt)
+
+    def tidy(self, run: RunKey | int, metrics: Sequence[str] | None = None) -> pl.DataFrame:
+        """The valid points of a run as it stood after an attempt, one row per point and metric."""
+        chosen = self._chosen(metrics)
+        wide = self._points(run, chosen).filter(pl.col("status") == "valid")
+        return _tidy(wide.select(*TIDY_KEYS, *chosen), chosen)
+
+    def invalid(self, run: RunKey | int) -> pl.DataFrame:
+        """The points of a run that must not be judged, with the reason as JSON of a caveat."""
+        torn = pl.lit(to_text(_CONTESTED))
+        wide = self.points(run).filter(pl.col("status").is_in(["invalid", "contested"]))
+        return wide.with_columns(invalid=pl.coalesce("invalid", torn))
+
+    def statuses(self) -> pl.DataFrame:
+        """How many points of each status each run attempt holds."""
+        return self._ask(question("statuses"))
+
+    def history(
+        self,
+        curves: Collection[str],
+        metrics: Sequence[str] | None = None,
+        *,
+        before: Run | None = None,
+        without: Collection[int] = (),
+    ) -> pl.DataFrame:
+        """The valid points of some curves in all runs, oldest first, one row per point and metric.
+
+        `before` keeps runs that started before that one and leaves that one out; `without` leaves run ids out. A run
+        stands under its newest attempt; `attempt` says which attempt measured the point.
+        """
+        chosen = self._chosen(metrics)
+        wide = self._wide("history", chosen, curves=list(curves), **_window(before, without))
+        return _tidy(wide, chosen)
+
+    def curves(self) -> pl.DataFrame:
+        """Every curve with its config, its number of points and runs, and when it was first and last measured."""
+        return self._ask(question("curves"))
+
+    # Questions: scores and the rest
+
+    def newest_of_configs(
+        self, configs: Collection[str], before: Run, without: Collection[int] = ()
+    ) -> dict[str, RunKey]:
+        """The newest official run before another one that measured each config."""
+        asked = {"configs": list(configs), **_window(before, without)}
+        rows = self._ask(question("newest_of_configs"), **asked)
+        return {config: RunKey(number, attempt) for config, number, attempt in rows.iter_rows()}
+
+    def measured_images(self) -> pl.DataFrame:
+        """Which run attempts measured which image."""
+        return self._ask(question("measured_images"))
+
+    def scores(self, run: RunKey | int) -> tuple[Score, ...]:
+        """The scores of a run as it stood after an attempt (the newest for a bare id)."""
+        found = self.run(run)
+        if found is None:
+            return ()
+        rows = self._scores(id=found.id, as_of=found.attempt)
+        return tuple(map(_score, rows.iter_rows(named=True)))
+
+    def score_history(
+        self, keys: Collection[str] | None = None, *, before: Run | None = None, without: Collection[int] = ()
+    ) -> tuple[Score, ...]:
+        """The scores of some series keys (of all without keys), oldest run first.
+
+        `before` and `without` as in `history`.
+        """
+        rows = self._scores(keys=None if keys is None else list(keys), **_score_window(before, without))
+        return tuple(map(_score, rows.iter_rows(named=True)))
+
+    def score_frame(self) -> pl.DataFrame:
+        """Every score that counts, as a frame, oldest run first."""
+        return self._scores().drop("series", "record").rename({"key": "series"})
+
+    def _scores(self, **asked: Any) -> pl.DataFrame:
+        nothing = dict.fromkeys(("id", "as_of", "keys", "started_at", "attempt", "before_id"))
+        return self._ask(question("scores"), **{**nothing, "without": [], **asked})
+
+    def rejections(self, run: RunKey | int) -> tuple[Rejection, ...]:
+        """The rows of a run, of all its attempts up to this one, that could not be read."""
+        return tuple(record for _, record in self._details("rejection", run, Rejection))
+
+    def changelog(self, run: RunKey | int) -> tuple[ChangelogEntry, ...]:
+        """What the run was asked to measure, as its last attempt that says so told it."""
+        return _of_last_attempt(self._details("changelog", run, ChangelogEntry))
+
+    def jobs(self, run: RunKey | int) -> tuple[JobCount, ...]:
+        """Job counts of the run, as its last attempt that has any told them (they count the jobs of all attempts)."""
+        return _of_last_attempt(self._details("job", run, JobCount))
+
+    def _details(self, kind: str, run: RunKey | int, record: type[T]) -> list[tuple[int, T]]:
+        found = self.run(run)
+        if found is None:
+            return []
+        rows = self._ask(question("details"), kind=kind, id=found.id, attempt=found.attempt)
+        return [(attempt, from_text(text, record)) for attempt, text in rows.select("attempt", "record").iter_rows()]
+
+    def unmapped(self) -> pl.DataFrame:
+        """Spellings that no table of names holds: field, spelling, number of series and of points."""
+        return self._ask(question("unmapped"))
+
+    def series(self, keys: Collection[str] | None = None) -> dict[str, Series]:
+        """The series of some text keys, or all of them."""
+        rows = self._ask(question("series"), keys=None if keys is None else list(keys))
+        return {key: series_of(text) for key, text in rows.iter_rows()}
+
+    # Findings and notes
+
+    def save_findings(self, comparison: str, findings: Sequence[Finding]) -> None:
+        """Keep the findings of a comparison, in place of what was kept under that name before."""
+        rows = [finding_row(comparison, number, finding) for number, finding in enumerate(findings)]
+        with self._transaction():
+            self._con.execute("DELETE FROM findings WHERE comparison = ?", [comparison])
+            self._insert("INSERT INTO findings BY NAME SELECT * FROM given", frame(rows, FINDINGS))
+
+    def findings(self, comparison: str | None = None, *, key: str | None = None) -> tuple[Finding, ...]:
+        """The findings of a comparison, or all that was ever found about a text key, equal to what was saved."""
+        rows = self._ask(question("findings"), comparison=comparison, key=key)
+        return tuple(from_text(text, Finding) for text in rows["record"])
+
+    def put_note(self, key: str, value: object) -> None:
+        """Keep a small learned value (anything that JSON can say) under a name, in place of the one before."""
+        self._con.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [key, json.dumps(value, sort_keys=True)])
+
+    def note(self, key: str) -> Any:
+        """The value kept under a name; None when there is none."""
+        rows = self._con.execute("SELECT value FROM notes WHERE key = ?", [key]).fetchall()
+        return json.loads(rows[0][0]) if rows else None
+
+    # The whole
+
+    def info(self) -> Info:
+        """What the store holds and how large it is."""
+        archived = list(archive.files(self._root))
+        known = {name for (name,) in self._con.sql("SELECT file FROM landed").fetchall()}
+        return Info(
+            counts=self._ask(question("counts")).row(0, named=True),
+            schema_version=_version(self._con),
+            duckdb_version=duckdb.__version__,
+            database_bytes=self._path.stat().st_size,
+            archive_bytes=sum(file.path.stat().st_size for file in archived),
+            not_loaded=tuple(str(file.path) for file in archived if file.digest not in known),
+            newest=self.newest_run(),
+        )
+
+    def export(self, folder: Path, form: str = "parquet") -> tuple[Path, Path]:
+        """Write the valid points and the scores, tidy, as `points.FORM` and `scores.FORM`: parquet, csv or json."""
+        folder.mkdir(parents=True, exist_ok=True)
+        targets = folder / f"points.{form}", folder / f"scores.{form}"
+        metrics = ", ".join(map(quoted, self._metrics))
+        for name, target in zip(("export_points", "export_scores"), targets, strict=True):
+            self._con.execute(f"COPY ({question(name, metrics=metrics)}) TO '{escaped(target)}' ({_FORMS[form]})")
+        return targets
+
+    @classmethod
+    def rebuild(
+        cls, path: Path, archive: Path, *, wait_seconds: float = 30, official: Predicate = everything
+    ) -> Loaded:
+        """Make the database anew from the archive and put it in the place of the old one, in one step.
+
+        Findings and notes live in the database alone: they are carried over, unless the old one cannot be opened for
+        another reason than that somebody holds it. Files that cannot be read are named; the others are loaded.
+        """
+        draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+        _remove(draft)
+        try:
+            with _old(path, archive, wait_seconds) as old, cls.open(draft, archive, official=official) as new:
+                loaded = new.catch_up()
+                if old is not None:
+                    new._adopt(old)
+            _remove(Path(f"{path}.wal"))
+            draft.replace(path)
+        finally:
+            _remove(draft)
+        return loaded
+
+    def _adopt(self, old: Store) -> None:
+        for table in ("findings", "notes"):
+            rows = old._con.sql(f"FROM {table}").pl()
+            self._insert(f"INSERT INTO {table} BY NAME SELECT * FROM given", rows)
+
+    # Inside
+
+    def _wide(self, name: str, metrics: Sequence[str], **asked: Any) -> pl.DataFrame:
+        columns = ", ".join(map(quoted, metrics))
+        return self._ask(question(name, metrics=columns), **asked)
+
+    def _chosen(self, metrics: Sequence[str] | None) -> list[str]:
+        strangers = set(metrics or ()) - set(POINT_METRICS)
+        if strangers:
+            raise ValueError(f"no metric of points: {', '.join(sorted(strangers))}")
+        return [name for name in (self._metrics if metrics is None else metrics) if name in self._metrics]
+
+    def _ask(self, sql: str, **asked: Any) -> pl.DataFrame:
+        answer: pl.DataFrame = self._con.sql(sql, params=asked).pl()
+        return answer.with_columns(pl.col(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+
+    def _insert(self, sql: str, given: pl.DataFrame) -> None:
+        """Run a statement that reads a small frame under the name `given`."""
+        self._con.register("given", given.to_arrow())
+        try:
+            self._con.execute(sql)
+        finally:
+            self._con.unregister("given")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._con.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._con.execute("ROLLBACK")
+            raise
+        self._con.execute("COMMIT")
+
+
+def migrate(con: duckdb.DuckDBPyConnection, upto: int | None = None) -> None:
+    """Take the schema steps that a database has not taken yet (up to a number), then give every metric its column."""
+    done = _version(con)
+    for number, sql in schema_steps()[done:upto]:
+        con.execute(f"BEGIN; {sql}; CREATE OR REPLACE TABLE schema_version AS SELECT {number} AS version; COMMIT")
+    for name in POINT_METRICS:
+        if name not in _metric_columns(con):
+            _add_metric(con, name)
+
+
+def _add_metric(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """A metric that joins the table takes over the values that were kept as extra ones before."""
+    con.execute(f"ALTER TABLE points ADD COLUMN {quoted(name)} DOUBLE")
+    con.execute(f"UPDATE points SET {quoted(name)} = {from_extra(name)} WHERE contains(extra, '\"{name}\"')")
+
+
+def _version(con: duckdb.DuckDBPyConnection) -> int:
+    """The number of the last schema step; 0 for an empty database."""
+    tables = con.sql("SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version'").fetchall()
+    return int(con.sql("SELECT version FROM schema_version").fetchall()[0][0]) if tables else 0
+
+
+def _metric_columns(con: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = con.sql("SELECT column_name FROM duckdb_columns() WHERE table_name = 'points'").fetchall()
+    present = {name for (name,) in rows}
+    return [name for name in POINT_METRICS if name in present]
+
+
+def _check_version(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    found, known = _version(con), schema_steps()[-1][0]
+    if found > known:
+        raise CannotOpenStore(
+            f"{path} has schema {found}, this version knows {known}: upgrade sweep-tracker, or rebuild another database"
+            " from the archive"
+        )
+    if found < known:
+        raise CannotOpenStore(f"{path} has schema {found}, this version needs {known}: open it once for writing")
+
+
+def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+    if read_only and not path.exists():
+        raise CannotOpenStore(f"{path} does not exist: land a run first, or rebuild it from the archive")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    patience = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+        except duckdb.Error as flaw:
+            if "lock on file" not in str(flaw):
+                raise StoreIsDamaged(f"{path} cannot be read ({flaw}): rebuild it from the archive") from flaw
+            if time.monotonic() >= patience:
+                raise StoreIsBusy(_held(path, wait_seconds, str(flaw))) from flaw
+        time.sleep(_WAIT_STEP)
+
+
+def _held(path: Path, wait_seconds: float, flaw: str) -> str:
+    found = _HOLDER.search(flaw)
+    holder = f"process {found.group(1)}" if found else "another process"
+    return f"{path} is held by {holder} and was not freed in {wait_seconds:g} s: wait for it to end, or stop it"
+
+
+@contextmanager
+def _old(path: Path, root: Path, wait_seconds: float) -> Iterator[Store | None]:
+    """The database that a rebuild replaces, held so that nobody writes meanwhile; None when none can be read."""
+    try:
+        old = Store.open(path, root, wait_seconds=wait_seconds) if path.exists() else None
+    except StoreIsDamaged:
+        old = None
+    try:
+        yield old
+    finally:
+        if old is not None:
+            old.close()
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _checked(files: Iterable[archive.File], broken: list[str]) -> Iterator[_Part]:
+    """The files whose content is what their name says; what is wrong with the others is put into `broken`."""
+    for file in files:
+        try:
+            rows = archive.read(file)
+        except archive.BrokenFile as flaw:
+            broken.append(str(flaw))
+        else:
+            yield _Part(file, len(rows), tuple(name for name in POINT_METRICS if name in rows.columns))
+
+
+def _chunks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """Parts together up to the size of a chunk, all with the same columns."""
+    chunk: list[_Part] = []
+    height = 0
+    for part in parts:
+        full = height >= _CHUNK_ROWS or len(chunk) >= _CHUNK_FILES
+        if chunk and (full or part.metrics != chunk[0].metrics):
+            yield chunk
+            chunk, height = [], 0
+        chunk.append(part)
+        height += part.height
+    if chunk:
+        yield chunk
+
+
+def _part(batch: Batch, written: Future[archive.File]) -> _Part:
+    height = len(batch.points) + len(batch.scores) + len(batch.rejections)
+    return _Part(written.result(), height, POINT_METRICS)
+
+
+def _first_run(rows: pl.DataFrame) -> Run | None:
+    return from_text(rows["record"][0], Run) if len(rows) else None
+
+
+def _tidy(wide: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+    """One row per point and metric, metric by metric; a metric that a point has not has no row."""
+    keys = wide.drop(metrics)
+    full = (keys.with_columns(metric=pl.lit(name), value=wide[name]) for name in metrics)
+    # Where nothing is absent the keys are shared, not copied: a filter of ten metrics cost as much as the question.
+    parts = [part.drop_nulls("value") if part["value"].null_count() else part for part in full]
+    empty = keys.clear().with_columns(metric=pl.lit("", pl.String), value=pl.lit(0.0, pl.Float64))
+    return pl.concat([empty, *parts], rechunk=False)
+
+
+def _window(before: Run | None, without: Collection[int]) -> dict[str, Any]:
+    """What bounds a history: a run that it must precede, and run ids that it leaves out."""
+    if before is None:
+        return {"started_at": None, "attempt": None, "id": None, "without": list(without)}
+    started_at = before.started_at.astimezone(UTC).replace(tzinfo=None)
+    return {"started_at": started_at, "attempt": before.attempt, "id": before.id, "without": [*without, before.id]}
+
+
+def _score_window(before: Run | None, without: Collection[int]) -> dict[str, Any]:
+    window = _window(before, without)
+    return {**window, "id": None, "before_id": window["id"]}
+
+
+def _score(row: Mapping[str, Any]) -> Score:
+    score = score_of(row)
+    return replace(score, invalid=_CONTESTED) if row["contested"] and score.invalid is None else score
+
+
+def _of_last_attempt(details: Sequence[tuple[int, T]]) -> tuple[T, ...]:
+    last = max((attempt for attempt, _ in details), default=0)
+    return tuple(record for attempt, record in details if attempt == last)

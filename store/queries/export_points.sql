@@ -1,0 +1,12 @@
+-- The valid points, one row per point and metric.
+WITH wide AS (
+    SELECT
+        format('{}/{}', r.id, r.attempt) AS run, r.started_at, r.official, s.curve, s.key AS series, s.config, s.conc, s.multinode,
+        p.image, p.recipe, p.pool,
+        /* metrics */
+    FROM points AS p
+    INNER JOIN series AS s ON s.id = p.series
+    INNER JOIN runs AS r ON r.id = p.run_id AND r.attempt = p.attempt
+    WHERE p.current AND NOT p.contested AND p.invalid IS NULL
+)
+UNPIVOT wide ON /* metrics */ INTO NAME metric VALUE value
