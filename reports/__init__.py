@@ -1,0 +1,1 @@
+"""Tells: chooses facts, words them in English and Simplified Chinese, sends them."""

@@ -1,0 +1,1 @@
+"""Ways out: each module does one kind of errand with texts and facts that others made."""

@@ -1,0 +1,362 @@
+"""Sentences for codes: caveats, reasons why rows stand alone, and reasons why rows were rejected.
+
+A code may have several sentences, the fullest first: the first whose values are all there is said. A code without a
+sentence is still said, by name and with its values, so that no doubt is lost between two versions of the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from reports import numbers
+from reports.facts import Note
+from reports.language import N_, Phrase, listing, phrase, sentences, slots
+from reports.language import Value as Said
+from reports.phrases import label, metric_name, task_name, verdict_name
+from store.metrics import METRICS
+from store.records import Caveat, Finding, Value, Verdict
+
+UNKNOWN_CODE = N_("Caveat %(code)s.")
+UNKNOWN_CODE_WITH_VALUES = N_("Caveat %(code)s (%(values)s).")
+
+_COMPARISON = {
+    "older_baseline": (
+        N_("Points that the newest baseline run lacks, compared with an older run: %(points)s."),
+        N_("The newest baseline run lacks this point; an older run stands for it."),
+    ),
+    "pool_changed": (
+        N_("The pool of machines changed from %(baseline)s to %(candidate)s."),
+        N_("The pools of machines differ between the sides."),
+    ),
+    "image_unknown": (
+        N_("The image %(image)s is a moving tag without a digest, so the software of the two runs may differ."),
+        N_("It is not known whether both sides ran the same image."),
+    ),
+    "image_may_be_gone": (
+        N_(
+            "The nightly image %(image)s is %(days)s days old and may no longer be pullable;"
+            " run both sides with images that exist."
+        ),
+    ),
+    "single_run": (N_("One candidate run only: a second one would confirm it."),),
+    "run_again": (N_("One candidate run only: a second one would confirm it."),),
+    "few_runs": (
+        N_("Only %(have)s runs on a side; at least %(need)s are needed."),
+        N_("Only %(have)s runs on a side."),
+        N_("There are few runs on a side."),
+    ),
+    "environment": (
+        N_("The same software moved by %(change)s on these machines: this is a shift of the environment."),
+        N_("The image is the same on both sides: this is a shift of the environment."),
+    ),
+    "same_identity": (N_("Image and recipe are the same on both sides: this is a shift of the environment."),),
+    "implausible_gain": (N_("The gain is implausibly large: check workload and client settings before telling it."),),
+    "rerun": (N_("Median ITL did not move while TPOT did, as on disturbed machines: run these points again."),),
+    "recovery": (
+        N_("Against the previous run the change is %(change)s; the figures here compare with the last good run."),
+        N_("Back at the level of the last good run; the previous run was bad."),
+    ),
+    "below_last_good": (
+        N_("Against the last good run the change is %(change)s: an earlier loss lasts."),
+        N_("Still below the last good run."),
+    ),
+    "flaky_baseline": (
+        N_("Baseline runs far from the others were set aside: %(dropped)s."),
+        N_("Points with a baseline run set aside as far from the others: %(points)s."),
+        N_("Baseline runs far from the others were set aside."),
+    ),
+    "mixed_candidate": (
+        N_("The candidate runs differ in image or recipe; left out: %(left_out)s."),
+        N_("The candidate runs differ in image or recipe."),
+    ),
+    "only_metrics": (N_("Only these metrics were judged: %(metrics)s."),),
+    "identity_incomplete": (
+        N_("This era does not say: %(fields)s."),
+        N_("This era does not say everything that makes two points comparable."),
+    ),
+    "header_unit_wrong": (
+        N_("The header says %(said)s, the values are in %(true)s; they were read as %(true)s."),
+        N_("The header names a wrong unit; the values were read as what they are."),
+    ),
+    "unit_unverified": (
+        N_("Nothing confirms that the latencies are in %(unit)s."),
+        N_("Nothing confirms the unit of the latencies."),
+    ),
+    "recipe_changed": (N_("The recipe changed between the sides."),),
+    "unofficial": (N_("The run is not an official sweep."),),
+    "unofficial_path": (
+        N_("The run is not an official sweep: its workflow is %(path)s."),
+        N_("The run is not an official sweep: its workflow is unknown."),
+    ),
+    "unofficial_event": (
+        N_("The run is not an official sweep: its event is %(event)s."),
+        N_("The run is not an official sweep: its event is unknown."),
+    ),
+    "unofficial_branch": (
+        N_("The run is not an official sweep: its branch is %(branch)s."),
+        N_("The run is not an official sweep: its branch is unknown."),
+    ),
+    "denominator_suspicious": (N_("Throughput per GPU seems to be divided by another number of GPUs."),),
+    "intvty_inconsistent": (N_("Interactivity is not the inverse of TPOT in this row."),),
+    "interactivity_disagrees": (N_("Interactivity is not the inverse of TPOT in this row."),),
+    "units_converted": (
+        N_("%(metric)s was converted from %(unit)s."),
+        N_("Units were converted."),
+    ),
+    "superseded": (N_("A later attempt of the same run replaces this row."),),
+    "collected_only": (N_("Only the collected file holds this row, not an artifact of its own."),),
+    "advisory_only": (N_("Only advisory metrics moved; they never decide a verdict alone."),),
+    "tail_noise": (N_("Tails scatter much more than medians."),),
+    "harness_event": (
+        N_("The test harness changed between the sides: %(event)s."),
+        N_("The test harness changed between the sides."),
+    ),
+    "moved_together": (
+        N_("Configurations with different images moved together: %(number)s."),
+        N_("Configurations with different images moved together."),
+    ),
+}
+
+_POINTS = {
+    "new_point": (N_("Not measured before."),),
+    "no_baseline": (N_("No earlier run to compare with."),),
+    "missing_point": (N_("The baseline has this point, the candidate has not."),),
+    "missing_curve": (
+        N_("Run %(run)s measured this, the candidate did not."),
+        N_("The baseline measured this, the candidate did not."),
+    ),
+    "invalid_value": (N_("The value is not a positive finite number."),),
+    "conflicting_rows": (N_("Rows of this point contradict one another and none can be preferred."),),
+    "zero_latency": (
+        N_("Zero and therefore left out, since nothing was timed: %(fields)s."),
+        N_("A latency is zero: nothing was timed."),
+    ),
+    "not_measured": (N_("The candidate did not measure this point."),),
+    "ambiguous_duplicate": (N_("Several rows claim this point and none can be preferred."),),
+    "ambiguous_results": (
+        N_("Run %(run)s holds several results for this eval and none can be preferred."),
+        N_("Several results claim this eval and none can be preferred."),
+    ),
+    "not_judged": (N_("This was not judged."),),
+    "unmapped": (
+        N_("No table knows the %(field)s %(spelling)s; it is kept and compared with itself only."),
+        N_("A name in this row is in no table; it is kept and compared with itself only."),
+    ),
+    "non_finite": (
+        N_("Not finite and therefore left out: %(fields)s."),
+        N_("A value of this row is not a finite number."),
+    ),
+    "zero_throughput": (N_("Zero throughput: nothing was measured."),),
+    "no_throughput": (N_("No throughput in this row."),),
+    "failed_requests": (
+        N_("Failed requests: %(failed)s of %(total)s."),
+        N_("Too many requests failed."),
+    ),
+    "completion_unknown": (N_("It is not known how many requests succeeded."),),
+    "gpu_count_disagrees": (
+        N_("%(field)s says %(said)s GPUs, the topology has %(topology)s."),
+        N_("The number of GPUs disagrees with the topology."),
+    ),
+    "impossible_latency": (
+        N_("%(metric)s of %(value)s s is impossible."),
+        N_("A latency of this row is impossible."),
+    ),
+    "workload_differs": (N_("The workload differs between the sides."),),
+    "client_settings": (N_("Client settings differ between the sides."),),
+    "no_metric": (N_("%(metric)s is absent."), N_("The metric is absent.")),
+    "missing_metric": (
+        N_("%(metric)s was reported by run %(run)s and is absent now."),
+        N_("%(metric)s is absent now."),
+        N_("A metric is absent now."),
+    ),
+}
+
+_EVALS = {
+    "gate": (N_("Threshold %(threshold)s."),),
+    "no_gate": (N_("No threshold is set for %(task)s."), N_("No threshold is set for this task.")),
+    "below_threshold": (
+        N_("Score %(score)s is below the threshold %(threshold)s: %(correct)s of %(n)s right, %(needed)s needed."),
+        N_("Score %(score)s is below the threshold %(threshold)s."),
+        N_("The score is below its threshold."),
+    ),
+    "near_threshold": (
+        N_(
+            "Score %(score)s lies within one standard error (%(standard_error)s) of the threshold %(threshold)s:"
+            " another run may fall on the other side."
+        ),
+        N_("The score lies close to its threshold: another run may fall on the other side."),
+    ),
+    "collapsed": (
+        N_("Score %(score)s is a collapse, not a drop (n = %(n)s): this configuration answers next to nothing right."),
+        N_("Score %(score)s is a collapse, not a drop."),
+        N_("The score is a collapse, not a drop."),
+    ),
+    "no_score": (N_("No score in this result."),),
+    "score_out_of_range": (N_("%(field)s is outside 0 to 1: %(value)s."), N_("The score is outside 0 to 1.")),
+    "out_of_range": (N_("Score %(value)s is outside 0 to 1."), N_("The score is outside 0 to 1.")),
+    "question_count": (
+        N_("Questions answered: %(have)s, baseline %(baseline)s."),
+        N_("The number of questions differs from the baseline."),
+    ),
+    "n_changed": (
+        N_("Questions answered: %(have)s, baseline %(baseline)s."),
+        N_("The number of questions differs from the baseline."),
+    ),
+    "eval_size": (
+        N_("Questions: %(n)s, standard error %(standard_error)s."),
+        N_("Questions: %(n)s."),
+        N_("The number of questions is not known."),
+    ),
+    "no_standard_error": (N_("No standard error can be known, so there are no statistics."),),
+    "se_recomputed": (N_("The standard error was recomputed from score and number of questions."),),
+    "statistical_verdict": (N_("Against the baseline alone: %(verdict)s."),),
+    "recovered": (
+        N_("Back from %(before)s; run %(run)s had the last good score %(last_good)s."),
+        N_("Back from %(before)s in run %(run)s."),
+        N_("Back from %(before)s."),
+        N_("Back from a bad score."),
+    ),
+    "below_siblings": (
+        N_("Score %(score)s falls from the neighbours of the same run (median %(siblings)s, jobs %(count)s)."),
+        N_("The score falls from its neighbours of the same run."),
+    ),
+    "format_gap": (
+        N_("Format alarm: the gap between flexible and strict match grew by %(growth)s."),
+        N_("Format alarm: the gap between flexible and strict match grew."),
+    ),
+    "format_gap_closed": (
+        N_("The gap between flexible and strict match closed by %(growth)s: the answer format was repaired."),
+        N_("The gap between flexible and strict match closed: the answer format was repaired."),
+    ),
+    "missing_eval": (
+        N_("Run %(run)s had this eval, the candidate has not."),
+        N_("The baseline has this eval, the candidate has not."),
+    ),
+    "jobs_left_out": (
+        N_("Jobs pooled: %(have)s of %(of)s."),
+        N_("Some jobs were left out of the pool."),
+    ),
+}
+
+_REJECTIONS = {
+    "malformed_json": (N_("The file is not valid JSON."),),
+    "malformed_csv": (N_("The file is not valid CSV."),),
+    "not_an_object": (N_("%(field)s is not an object."), N_("The row is not an object.")),
+    "missing_field": (N_("Field %(field)s is absent."), N_("A field is absent.")),
+    "bad_value": (N_("Field %(field)s has a value that cannot be read."), N_("A value cannot be read.")),
+    "benchmark_failed": (N_("The benchmark failed, so the row measured nothing."),),
+    "eval_failed": (N_("The eval failed at this concurrency."),),
+    "bad_run": (N_("The run object cannot be read."),),
+    "unknown_run": (N_("The row names a run that the file does not hold."),),
+    "unknown_shape": (N_("No reader knows this kind of file."),),
+    "bad_archive": (N_("The archive cannot be read."),),
+    "archive_too_large": (N_("The archive unpacks to more than is allowed."),),
+    "unsafe_path": (N_("A member of the archive has an unsafe path."),),
+    "duplicate_key": (N_("Key %(field)s stands in several files."), N_("A key stands in several files.")),
+    "not_utf8": (N_("The file is not UTF-8 text."),),
+    "syntax": (N_("The file is not valid YAML."),),
+    "not_a_mapping": (N_("The file is not a mapping."),),
+}
+
+_CLAIMS = {
+    "metric_unsaid": (N_("The text names no metric."),),
+    "no_points": (N_("No measured point fits what the text speaks of."),),
+    "no_scores": (N_("No eval score fits what the text speaks of."),),
+    "no_candidate": (N_("No candidate run fits what the text speaks of."),),
+    "ambiguous_binding": (
+        N_("The text fits several points: %(points)s."),
+        N_("The text fits several things that differ."),
+    ),
+    "direction_unsaid": (N_("The text does not say in which direction."),),
+    "times_by_or_to": (N_("The text leaves open whether the number is a multiple or an increase."),),
+    "noise_unknown": (N_("The difference lies within what noise may be, and the noise is not known."),),
+    "outside_tolerance": (N_("The measured value differs from the claimed one by more than noise and rounding."),),
+    "ends_not_measured": (N_("The scores lie inside the range; its ends were not measured."),),
+    "both_sides_agree": (N_("Both values agree with the measured ones."),),
+    "change_agrees": (N_("The change agrees with the measured one."),),
+    "level_agrees": (N_("The value agrees with the measured one."),),
+    "scores_agree": (N_("The scores agree with the measured ones."),),
+}
+
+SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {**_COMPARISON, **_POINTS, **_EVALS, **_REJECTIONS, **_CLAIMS}
+)
+"""Every code with its sentences. A code that the rules can emit and that is not here fails a test."""
+
+_SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
+_POINTS_OF_SCORE = frozenset({"growth", "difference"})
+_LOGS = frozenset({"change"})
+
+
+def sentence(caveat: Caveat) -> Phrase:
+    """The fullest sentence of a code that its values allow; the code itself where no table knows it.
+
+    >>> sentence(Caveat.of("few_runs", have=1)).msgid
+    'Only %(have)s runs on a side.'
+    """
+    values = {name: value for name, value in caveat.values if value not in (None, "")}
+    for msgid in SENTENCES.get(caveat.code, ()):
+        if set(slots(msgid)) <= values.keys():
+            return phrase(msgid, **{name: _said(name, values[name]) for name in slots(msgid)})
+    return _unknown(caveat.code, values)
+
+
+def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:
+    if not values:
+        return phrase(UNKNOWN_CODE, code=code)
+    parts: list[Said] = [f"{name}={_bare(value)}" for name, value in values.items()]
+    return phrase(UNKNOWN_CODE_WITH_VALUES, code=code, values=listing(parts))
+
+
+def _said(name: str, value: Value) -> Said:
+    """A value of a caveat as text, by what its name means."""
+    if name == "metric" and isinstance(value, str):
+        return metric_name(value) if value in METRICS else value
+    if name == "task" and isinstance(value, str):
+        return task_name(value)
+    if name == "verdict" and isinstance(value, str):
+        return verdict_name(Verdict(value)) if value in set(Verdict) else value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return _bare(value)
+    for names, say in _NUMBERS:
+        if name in names:
+            return say(float(value))
+    return numbers.plain(value)
+
+
+_NUMBERS: tuple[tuple[frozenset[str], Callable[[float], str]], ...] = (
+    (_SCORES, numbers.score),
+    (_POINTS_OF_SCORE, lambda value: numbers.detectable(value, numbers.Kind.POINTS)),
+    (_LOGS, lambda value: numbers.change(value, numbers.Kind.PERCENT)),
+    (frozenset({"p"}), numbers.pvalue),
+)
+
+
+def _bare(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    return numbers.plain(value) if isinstance(value, int | float) else numbers.NOTHING
+
+
+QUIET = frozenset({"gate", "eval_size", "run_again", "single_run"})
+"""Codes that describe a finding and raise no doubt of their own: left out where there is little room."""
+
+
+def notes(finding: Finding) -> Said:
+    """All doubts of one finding in one cell."""
+    return sentences([sentence(caveat) for caveat in finding.caveats])
+
+
+def alarms(finding: Finding) -> Said:
+    """The doubts of one finding that a narrow screen must not leave out; nothing where there is none."""
+    return sentences([sentence(caveat) for caveat in finding.caveats if caveat.code not in QUIET])
+
+
+def note(what: Note) -> Phrase:
+    """A doubt with the things that carry it."""
+    names: list[Said] = [label(row) for row in what.rows]
+    if what.more:
+        names.append(phrase(N_("further: %(number)s"), number=numbers.count(what.more)))
+    return phrase(N_("%(names)s: %(sentence)s"), names=listing(names), sentence=sentence(what.caveat))

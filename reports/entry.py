@@ -1,0 +1,90 @@
+"""The description of a changelog entry: what the findings of one config support, and nothing else.
+
+Each item is one phrase, so that its Chinese twin carries the same numbers, runs and identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+
+from reports import numbers
+from reports.facts import curve_text, is_eval
+from reports.language import LANGUAGES, N_, Language, Phrase, phrase
+from reports.phrases import told
+from store.images import Sameness, compare
+from store.records import Comparison, Finding, Scope, Verdict
+
+SINGLE_NODE, SEVERAL_NODES = "tput_per_gpu", "median_tpot"
+"""The metric that decides a curve, and so the one that an entry quotes."""
+
+_SUPPORTED = frozenset(
+    {Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.RECOVERY, Verdict.EQUIVALENT}
+    | {Verdict.SUSPECTED, Verdict.INCONCLUSIVE, Verdict.NOISY}
+)
+
+
+def changed_configs(comparison: Comparison) -> tuple[str, ...]:
+    """The configs whose image or recipe differs between the sides, in the order of the alphabet."""
+    return tuple(sorted({one.config for one in comparison.findings if one.config and _differs(one)}))
+
+
+def _differs(finding: Finding) -> bool:
+    image = compare(finding.baseline_image, finding.candidate_image) is Sameness.CHANGED
+    return image or any(caveat.code == "recipe_changed" for caveat in finding.caveats)
+
+
+def items(comparison: Comparison, config: str) -> tuple[Phrase, ...]:
+    """The items of a config: its image from A to B, each measured curve, each eval."""
+    mine = [one for one in comparison.findings if one.config == config]
+    curves = [one for one in mine if one.scope is Scope.CURVE and one.metric == _decisive(one)]
+    evals = [one for one in mine if one.scope is Scope.EVAL and is_eval(one)]
+    measured = (one for one in sorted(curves, key=lambda one: one.key) if one.verdict in _SUPPORTED)
+    return (
+        *_images(mine),
+        *(_curve(one, mine) for one in measured),
+        *(told(one) for one in sorted(evals, key=lambda one: (one.key, one.metric)) if one.effect is not None),
+    )
+
+
+def _decisive(finding: Finding) -> str:
+    return SEVERAL_NODES if finding.series is not None and finding.series.layout.multinode else SINGLE_NODE
+
+
+def _images(findings: Iterable[Finding]) -> Iterator[Phrase]:
+    """Each image change once, as the rows say it."""
+    pairs = {(one.baseline_image, one.candidate_image) for one in findings}
+    for before, after in sorted((a, b) for a, b in pairs if a and b):
+        if compare(before, after) is Sameness.CHANGED:
+            yield phrase(N_("Update image from %(before)s to %(after)s"), before=before, after=after)
+
+
+def _curve(curve: Finding, findings: Sequence[Finding]) -> Phrase:
+    """A curve's verdict in numbers, with the points that it stands on."""
+    points = [one for one in findings if one.scope is Scope.POINT and one.metric == curve.metric]
+    mine = [one for one in points if one.effect is not None and curve_text(one) == curve.key]
+    effects = [one.effect for one in mine if one.effect is not None]
+    concurrencies = [one.series.conc for one in mine if one.series and one.series.conc is not None]
+    if not effects or not concurrencies:
+        return told(curve)
+    how = numbers.kind(curve)
+    return phrase(
+        N_(
+            "%(told)s Points: %(number)s, concurrency %(low)s to %(high)s, median %(median)s,"
+            " range %(least)s to %(most)s; baseline runs: %(runs)s."
+        ),
+        told=told(curve),
+        number=numbers.count(len(effects)),
+        low=str(min(concurrencies)),
+        high=str(max(concurrencies)),
+        median=numbers.change(median(effects), how),
+        least=numbers.change(min(effects), how),
+        most=numbers.change(max(effects), how),
+        runs=", ".join(map(str, curve.baseline_runs)),
+    )
+
+
+def description(comparison: Comparison, config: str, lang: str) -> tuple[str, ...]:
+    """The items as texts: English alone (`en`), or each English item followed by its Chinese twin (`both`)."""
+    codes = LANGUAGES if lang == "both" else (lang,)
+    return tuple(Language(code).say(item) for item in items(comparison, config) for code in codes)

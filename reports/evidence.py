@@ -1,0 +1,106 @@
+"""The evidence sentences of a code owner's sign-off: generated from the records, never guessed, English only.
+
+A machine looks for exact English words in a sign-off, so these sentences are in no catalog.
+"""
+
+from __future__ import annotations
+
+from reports import doubts, numbers
+from reports.facts import FAILED_GATE, Facts, number_of
+from reports.language import Phrase, Value, listing, phrase
+from reports.phrases import task_name
+from store.records import Finding, Run, Scope, Verdict
+
+_NOT_MEASURED = (Verdict.MISSING, Verdict.FAILED, Verdict.INVALID)
+_PREFERRED = ("em_strict", "score", "em_flexible")
+"""The stricter way of reading an answer is the one that a sign-off quotes."""
+_MATCH = {"em_strict": "strict match", "em_flexible": "flexible match"}
+
+
+def evidence(facts: Facts) -> list[Phrase]:
+    """Run, jobs, points, eval range against threshold, image and caveats, each only as far as the data go."""
+    return [
+        *(_run(facts, run) for run in facts.candidate.rows if run.id > 0),
+        *_jobs(facts),
+        *_ranges(facts),
+        *_images(facts),
+        *(doubts.sentence(caveat) for caveat in facts.caveats),
+    ]
+
+
+def _run(facts: Facts, run: Run) -> Phrase:
+    total = facts.total_points
+    return phrase(
+        "Run Sweep %(id)s (attempt %(attempt)s, head %(head)s, conclusion %(conclusion)s) measured"
+        " %(points)s of %(total)s points.",
+        id=str(run.id),
+        attempt=str(run.attempt),
+        head=run.head_sha or "unknown",
+        conclusion=run.conclusion or "unknown",
+        points=numbers.count(total - number_of(facts.points, *_NOT_MEASURED)),
+        total=numbers.count(total),
+    )
+
+
+def _jobs(facts: Facts) -> list[Phrase]:
+    """Jobs that passed; hardware without jobs proves nothing and is not named."""
+    parts: list[Value] = [
+        phrase(
+            "%(hardware)s %(passed)s of %(total)s",
+            hardware=job.hardware,
+            passed=numbers.count(job.succeeded),
+            total=numbers.count(job.total),
+        )
+        for job in facts.jobs
+        if job.total
+    ]
+    return [phrase("Jobs passed: %(jobs)s.", jobs=listing(parts))] if parts else []
+
+
+def _ranges(facts: Facts) -> list[Phrase]:
+    """One sentence for each task and threshold."""
+    jobs = [f for f in (*facts.accuracy.rows, *facts.evals.rows) if f.scope is Scope.EVAL and f.candidate is not None]
+    groups: dict[tuple[str, float | None], list[Finding]] = {}
+    for finding in jobs:
+        groups.setdefault((finding.task or "", _threshold(finding)), []).append(finding)
+    order = sorted(groups, key=lambda key: (key[0], key[1] is None, key[1] or 0.0))
+    return [_range(groups[key], key[1]) for key in order]
+
+
+def _range(jobs: list[Finding], mark: float | None) -> Phrase:
+    """Lowest and highest score of one task, and how many miss its threshold."""
+    metric = next(name for name in (*_PREFERRED, jobs[0].metric) if any(f.metric == name for f in jobs))
+    chosen = [f for f in jobs if f.metric == metric]
+    scores = sorted(f.candidate for f in chosen if f.candidate is not None)
+    said = {
+        "task": task_name(chosen[0].task),
+        "match": _MATCH.get(metric, metric),
+        "number": numbers.count(len(chosen)),
+        "low": numbers.score(scores[0]),
+        "high": numbers.score(scores[-1]),
+    }
+    if mark is None:
+        return phrase(
+            "%(task)s scores (%(match)s) of %(number)s eval jobs without a threshold ranged from %(low)s to %(high)s.",
+            **said,
+        )
+    below = sum(any(caveat.code == FAILED_GATE for caveat in f.caveats) for f in chosen)
+    return phrase(
+        "%(task)s scores (%(match)s) of %(number)s eval jobs ranged from %(low)s to %(high)s against the %(mark)s"
+        " threshold; below it: %(below)s.",
+        **said,
+        mark=numbers.score(mark),
+        below=numbers.count(below),
+    )
+
+
+def _threshold(finding: Finding) -> float | None:
+    """The pass mark that the gate applied to a job."""
+    marks = [dict(caveat.values).get("threshold") for caveat in finding.caveats if caveat.code == "gate"]
+    return next((float(mark) for mark in marks if isinstance(mark, int | float)), None)
+
+
+def _images(facts: Facts) -> list[Phrase]:
+    """Every image of the candidate, whole: a sign-off quotes it exactly."""
+    names: list[Value] = [*sorted({pair.after for pair in facts.images.rows if pair.after})]
+    return [phrase("Using %(images)s.", images=listing(names))] if names else []

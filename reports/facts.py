@@ -1,0 +1,645 @@
+"""Chooses, orders and counts what a report may say; holds no words and computes no statistic.
+
+`select` turns a comparison into `Facts`: the headline, what moved (worst first), what could not be judged, what is
+missing and what to do next. Exit code, headline, subject and table all come from these lists, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from store.identity import curve_key, curve_of
+from store.images import Kind, Sameness, compare, parse
+from store.metrics import GATE_METRICS, Better, Part, metric
+from store.records import Caveat, Comparison, Finding, JobCount, Rejection, Run, Scope, Unmatched, Verdict
+
+T = TypeVar("T")
+Row: TypeAlias = Finding | Unmatched
+Keep: TypeAlias = Callable[[Row], bool]
+Counts: TypeAlias = tuple[tuple[Verdict, int], ...]
+
+WORST_FIRST = (
+    Verdict.REGRESSION,
+    Verdict.MIXED,
+    Verdict.FAILED,
+    Verdict.SUSPECTED,
+    Verdict.INVALID,
+    Verdict.MISSING,
+    Verdict.IMPROVEMENT,
+    Verdict.RECOVERY,
+    Verdict.NOISY,
+    Verdict.INCONCLUSIVE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.NOT_JUDGED,
+    Verdict.NO_BASELINE,
+    Verdict.EQUIVALENT,
+)
+"""Order of every list and count."""
+
+RANK: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(WORST_FIRST)}
+
+_MOVED = (Verdict.REGRESSION, Verdict.MIXED, Verdict.SUSPECTED, Verdict.IMPROVEMENT, Verdict.RECOVERY)
+"""Verdicts that decide a headline wherever they stand, worst first."""
+_LEVEL = (Verdict.NOISY, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
+"""Verdicts that decide it from the curves: single points are often inconclusive inside a settled curve."""
+
+_WORSE = frozenset({Verdict.REGRESSION, Verdict.MIXED, Verdict.FAILED})
+_BETTER = frozenset({Verdict.IMPROVEMENT, Verdict.RECOVERY})
+_UNDECIDED = frozenset({Verdict.NOISY, Verdict.INCONCLUSIVE})
+_ABSENT = frozenset({Verdict.MISSING, Verdict.FAILED, Verdict.INVALID})
+_SET_ASIDE = frozenset({Verdict.NOT_COMPARABLE, Verdict.NOT_JUDGED})
+_NEW = frozenset({Verdict.NO_BASELINE})
+
+STEP_ROWS = 3
+"""How many things a sentence names; more would push the verdict out of the first lines of a notification."""
+
+NIGHTLY_KEPT_DAYS = 14
+"""How long registries keep nightly images; an older one may not be pulled again for a re-run."""
+
+FAILED_GATE = "below_threshold"
+"""Code of an eval that misses its threshold: a failure whatever the baseline says."""
+EVAL_ALARMS = frozenset({FAILED_GATE, "format_gap", "collapsed", "question_count", "below_siblings"})
+"""Codes that put an eval among the problems although its accuracy did not fall."""
+IMPLAUSIBLE = "implausible_gain"
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """Rows in order of importance, and how many were cut from the end."""
+
+    rows: tuple[T, ...] = ()
+    left_out: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.rows) or self.left_out > 0
+
+    @property
+    def total(self) -> int:
+        return len(self.rows) + self.left_out
+
+    def first(self, number: int) -> Listed[T]:
+        """The most important rows; the rest is counted.
+
+        >>> Listed(("a", "b", "c")).first(1)
+        Listed(rows=('a',), left_out=2)
+        """
+        return Listed(self.rows[:number], self.left_out + max(0, len(self.rows) - number))
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One thing that moved: its finding, the other gate metric when it moved too, and the worst point inside it."""
+
+    finding: Finding
+    also: tuple[Finding, ...] = ()
+    worst: Finding | None = None
+
+    @property
+    def rows(self) -> tuple[Finding, ...]:
+        """What a table shows of it, the finding first."""
+        return (self.finding, *self.also, *((self.worst,) if self.worst else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A doubt, and which findings carry it."""
+
+    caveat: Caveat
+    rows: tuple[Finding, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """One pair of images that stand against each other, and how many findings have it."""
+
+    before: str | None
+    after: str | None
+    sameness: Sameness
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """How many rows were set aside for one reason."""
+
+    caveat: Caveat
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The history of a curve: one level per run, oldest first."""
+
+    curve: Finding
+    levels: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do next: a code, and the things to do it to, worst first."""
+
+    code: str
+    rows: tuple[Row, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a filter took out of the lists; the verdict and the counts still hold all of it."""
+
+    by: str
+    rows: int
+    regressions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that a document says about one comparison, chosen and ordered."""
+
+    verdict: Verdict
+    points: Counts
+    curves: Counts
+    scores: Counts
+    lead: tuple[Finding, ...]
+    """What the first lines tell: the worst eval, and the most important measurement."""
+    accuracy: Listed[Finding]
+    """Evals that fell, failed their gate or changed their format: first in every document."""
+    worse: Listed[Moved]
+    worse_points: Listed[Finding]
+    """Points that got worse and are not in `worse`: they stand behind the worst one of their curve."""
+    better: Listed[Moved]
+    evals: Listed[Finding]
+    """The evals without a problem."""
+    undecided: Listed[Finding]
+    absent: Listed[Unmatched]
+    advisory: Listed[Finding]
+    """Tails and TTFT that moved: told, never deciding."""
+    not_comparable: Listed[Unmatched]
+    new: Listed[Unmatched]
+    rejected: Listed[Reason]
+    doubts: Listed[Note]
+    images: Listed[ImageChange]
+    candidate: Listed[Run]
+    baseline: Listed[Run]
+    """Newest first."""
+    jobs: tuple[JobCount, ...]
+    caveats: tuple[Caveat, ...]
+    steps: tuple[Step, ...]
+    against: str
+    rules_version: str
+    hidden: Hidden | None
+    history: Listed[Trace]
+
+    @property
+    def total_points(self) -> int:
+        return sum(number for _, number in self.points)
+
+    @property
+    def total_curves(self) -> int:
+        return sum(number for _, number in self.curves)
+
+    @property
+    def total_scores(self) -> int:
+        return sum(number for _, number in self.scores)
+
+
+def number_of(counts: Counts, *verdicts: Verdict) -> int:
+    """How many of a count have one of these verdicts."""
+    return sum(number for verdict, number in counts if verdict in verdicts)
+
+
+def select(
+    comparison: Comparison,
+    *,
+    keep: Keep | None = None,
+    filtered_by: str = "",
+    history: Mapping[str, Sequence[float]] | None = None,
+) -> Facts:
+    """Choose what to say. A filter (`keep`, told as `filtered_by`) shortens lists, never the verdict or the counts.
+
+    `history` holds, per curve key, one level per run, oldest first: shown as a sparkline beside what moved.
+    """
+    every = Chooser(comparison.findings, comparison.unmatched)
+    shown = every if keep is None else every.kept(keep)
+    return Facts(
+        verdict=worst(comparison),
+        points=every.points(),
+        curves=every.curves(),
+        scores=every.scores(),
+        lead=every.lead(),
+        accuracy=Listed(shown.accuracy()),
+        worse=Listed(tuple(_grouped(shown.worse()))),
+        worse_points=Listed(shown.points_behind()),
+        better=Listed(tuple(_grouped(shown.better()))),
+        evals=Listed(shown.calm_evals()),
+        undecided=Listed(shown.undecided()),
+        absent=Listed(shown.states(_ABSENT)),
+        advisory=Listed(shown.advisory()),
+        not_comparable=Listed(shown.states(_SET_ASIDE)),
+        new=Listed(shown.states(_NEW)),
+        rejected=_rejections(comparison.rejected),
+        doubts=Listed(shown.doubts(_shared(comparison.findings))),
+        images=_images(comparison.findings),
+        candidate=_newest_first(comparison.candidate),
+        baseline=_newest_first(comparison.baseline),
+        jobs=comparison.jobs,
+        caveats=_caveats(comparison),
+        steps=steps(every, worst(comparison)),
+        against=comparison.against,
+        rules_version=comparison.rules_version,
+        hidden=_hidden(every, shown, filtered_by),
+        history=Listed(shown.traces(history or {})),
+    )
+
+
+def worst(comparison: Comparison) -> Verdict:
+    """The verdict of a whole comparison: what the exit code, the headline and the subject say.
+
+    Anything that moved decides it wherever it stands; else the largest scope that was judged; else the state of the
+    data. A failed gate is a regression. Advisory metrics never decide.
+    """
+    deciding = [_told(finding) for finding in comparison.findings if decides(finding)]
+    for verdict in _MOVED:
+        if verdict in deciding:
+            return verdict
+    level = _level(comparison.findings)
+    for verdict in _LEVEL:
+        if verdict in level:
+            return verdict
+    states = [*deciding, *(row.verdict for row in comparison.unmatched)]
+    return min(states, key=RANK.__getitem__, default=Verdict.NOT_JUDGED)
+
+
+def is_eval(finding: Finding) -> bool:
+    """True for accuracy, of one job or pooled over a config: changes are differences of fractions, not log ratios."""
+    return finding.scope is Scope.EVAL or metric(finding.metric).family == "accuracy"
+
+
+def decides(finding: Finding) -> bool:
+    """True for what may decide a verdict: gate metrics, and evals."""
+    return is_eval(finding) or metric(finding.metric).part is Part.GATE
+
+
+def is_problem(finding: Finding) -> bool:
+    """True for an eval that belongs among the problems."""
+    codes = {caveat.code for caveat in finding.caveats}
+    return finding.verdict in _WORSE or bool(codes & EVAL_ALARMS) or is_bad(finding)
+
+
+def is_bad(finding: Finding) -> bool:
+    """True for a suspicion in the bad direction."""
+    return finding.verdict is Verdict.SUSPECTED and badness(finding) > 0
+
+
+def badness(finding: Finding) -> float:
+    """How far a finding went in the bad direction; a metric without a direction counts by its size."""
+    if finding.effect is None or not math.isfinite(finding.effect):
+        return 0.0
+    better = metric(finding.metric).better
+    signs = {Better.HIGHER: -finding.effect, Better.LOWER: finding.effect, Better.UNKNOWN: abs(finding.effect)}
+    return signs[better]
+
+
+def run_url(run: Run) -> str | None:
+    """Address of a run attempt on GitHub; None for a run that is no GitHub run."""
+    if run.id <= 0 or not _REPOSITORY.fullmatch(run.repository):
+        return None
+    return f"https://github.com/{run.repository}/actions/runs/{run.id}/attempts/{run.attempt}"
+
+
+def curve_text(finding: Finding) -> str:
+    """Key of the curve that a finding belongs to."""
+    if finding.series is not None:
+        return curve_key(curve_of(finding.series))
+    return finding.key.rpartition(" c")[0] if finding.scope is Scope.POINT else finding.key
+
+
+def _told(finding: Finding) -> Verdict:
+    """The verdict as a headline counts it: an eval that misses its gate is a regression."""
+    missed = finding.verdict is Verdict.FAILED or any(caveat.code == FAILED_GATE for caveat in finding.caveats)
+    return Verdict.REGRESSION if is_eval(finding) and missed else finding.verdict
+
+
+def _level(findings: Sequence[Finding]) -> set[Verdict]:
+    """Verdicts of the curves, or of the points where no curve was judged, and of the evals."""
+    measured = [f for f in findings if decides(f) and not is_eval(f)]
+    found = {scope: {f.verdict for f in measured if f.scope is scope} for scope in Scope}
+    evals = {f.verdict for f in findings if is_eval(f)}
+    return (found[Scope.CURVE] or found[Scope.POINT] or found[Scope.CONFIG]) | evals
+
+
+def _counted(verdicts: Iterable[Verdict]) -> Counts:
+    tally = Counter(verdicts)
+    return tuple((verdict, tally[verdict]) for verdict in WORST_FIRST if tally[verdict])
+
+
+def _worst_by_key(pairs: Iterable[tuple[str, Verdict]]) -> dict[str, Verdict]:
+    found: dict[str, Verdict] = {}
+    for key, verdict in pairs:
+        if key not in found or RANK[verdict] < RANK[found[key]]:
+            found[key] = verdict
+    return found
+
+
+def _by_badness(finding: Finding) -> tuple[int, float, str, str]:
+    return (RANK[finding.verdict], -badness(finding), finding.key, finding.metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """The findings and what stands beside them, asked for one list at a time."""
+
+    findings: tuple[Finding, ...]
+    unmatched: tuple[Unmatched, ...]
+
+    def kept(self, keep: Keep) -> Chooser:
+        return Chooser(tuple(filter(keep, self.findings)), tuple(filter(keep, self.unmatched)))
+
+    def points(self) -> Counts:
+        """Every point once, matched or not: the worst of its gate findings, or its state.
+
+        A point that was matched but has no gate metric counts as not judged.
+        """
+        judged = [(f.key, f.verdict if decides(f) else Verdict.NOT_JUDGED) for f in self._of(Scope.POINT)]
+        gated = {f.key for f in self._of(Scope.POINT) if decides(f)}
+        rows = [(key, verdict) for key, verdict in judged if verdict is not Verdict.NOT_JUDGED or key not in gated]
+        states = [(row.key, row.verdict) for row in self.unmatched if row.task is None]
+        return _counted(_worst_by_key([*rows, *states]).values())
+
+    def curves(self) -> Counts:
+        return _counted(_worst_by_key((f.key, f.verdict) for f in self._of(Scope.CURVE) if decides(f)).values())
+
+    def scores(self) -> Counts:
+        judged = [(f"{f.key} {f.task}", _told(f)) for f in self._of(Scope.EVAL)]
+        states = [(f"{row.key} {row.task}", row.verdict) for row in self.unmatched if row.task is not None]
+        return _counted(_worst_by_key([*judged, *states]).values())
+
+    def accuracy(self) -> tuple[Finding, ...]:
+        """Evals with a problem: a missed gate first, then by how far they fell; what is of one job stays together."""
+        rows = sorted(filter(is_problem, self._evals()), key=_failed_first)
+        jobs = dict.fromkeys(row.key for row in rows)
+        return tuple(row for job in jobs for row in rows if row.key == job)
+
+    def calm_evals(self) -> tuple[Finding, ...]:
+        return tuple(sorted((f for f in self._evals() if not is_problem(f)), key=_by_badness))
+
+    def worse(self) -> tuple[Finding, ...]:
+        return self._gate(lambda f: f.verdict in _WORSE or is_bad(f))
+
+    def worse_points(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.worse() if f.scope is Scope.POINT)
+
+    def points_behind(self) -> tuple[Finding, ...]:
+        """Worse points that `_grouped` leaves behind the worst one of their curve."""
+        shown = {row.key for entry in _grouped(self.worse()) for row in entry.rows}
+        return tuple(f for f in self.worse_points() if f.key not in shown)
+
+    def better(self) -> tuple[Finding, ...]:
+        """What improved, largest first."""
+        return tuple(sorted(self._gate(lambda f: f.verdict in _BETTER), key=badness))
+
+    def undecided(self) -> tuple[Finding, ...]:
+        """What could not be decided: curves, and points only where no curve was judged, least visible first."""
+        curves = {f.key for f in self._of(Scope.CURVE)}
+        rows = self._gate(
+            lambda f: (
+                (f.verdict in _UNDECIDED or (f.verdict is Verdict.SUSPECTED and not is_bad(f)))
+                and not (f.scope is Scope.POINT and curve_text(f) in curves)
+            )
+        )
+        return tuple(sorted(rows, key=lambda f: (RANK[f.verdict], -(f.mde or 0.0), f.key, f.metric)))
+
+    def advisory(self) -> tuple[Finding, ...]:
+        rows = [f for f in self.findings if not decides(f) and f.verdict in _MOVED]
+        return tuple(sorted(rows, key=_by_badness))
+
+    def lead(self) -> tuple[Finding, ...]:
+        """The worst eval if there is a problem, and the measurement that the first lines should tell.
+
+        The mean of a mixed curve says nothing that a reader may act on: its worst point stands for it.
+        """
+        moved = next(iter(_grouped(self.worse())), None) or next(iter(_grouped(self.better())), None)
+        if moved is None:
+            measured = (*self.undecided(), *self.calm())[:1]
+        else:
+            is_mixed = moved.worst is not None and moved.finding.verdict is Verdict.MIXED
+            measured = (moved.worst if is_mixed and moved.worst else moved.finding,)
+        return (*self.accuracy()[:1], *measured)
+
+    def calm(self) -> tuple[Finding, ...]:
+        """What did not change, curves before points, the largest difference first."""
+        rows = self._gate(lambda f: f.verdict is Verdict.EQUIVALENT)
+        return tuple(sorted(rows, key=lambda f: (f.scope is Scope.POINT, -abs(f.effect or 0.0), f.key)))
+
+    def traces(self, history: Mapping[str, Sequence[float]]) -> tuple[Trace, ...]:
+        """The histories of the curves that moved or could not be decided, in that order."""
+        rows = (*self.worse(), *self.better(), *self.undecided())
+        curves = {f.key: f for f in reversed(rows) if f.scope is Scope.CURVE and f.key in history}
+        return tuple(Trace(curve, tuple(history[key])) for key, curve in reversed(curves.items()))
+
+    def doubts(self, shared: Collection[Caveat]) -> tuple[Note, ...]:
+        """Doubts about measurements, those of what got worse first; those that everything shares are told elsewhere."""
+        holders: dict[Caveat, dict[str, Finding]] = {}
+        for finding in (*self.worse(), *self.better(), *self.undecided(), *self.calm()):
+            for caveat in finding.caveats:
+                if caveat not in shared:
+                    holders.setdefault(caveat, {}).setdefault(finding.key, finding)
+        return tuple(_note(caveat, tuple(rows.values())) for caveat, rows in holders.items())
+
+    def states(self, verdicts: frozenset[Verdict]) -> tuple[Unmatched, ...]:
+        """Points and scores that stand alone, or that may not be compared, grouped by their reason."""
+        rows = [row for row in self.unmatched if row.verdict in verdicts]
+        return tuple(sorted(rows, key=lambda row: (RANK[row.verdict], row.reason.code, row.key)))
+
+    def regressions(self) -> int:
+        return sum(decides(f) and _told(f) is Verdict.REGRESSION for f in self.findings)
+
+    def _of(self, scope: Scope) -> list[Finding]:
+        return [f for f in self.findings if f.scope is scope]
+
+    def _evals(self) -> list[Finding]:
+        return [f for f in self.findings if is_eval(f)]
+
+    def _gate(self, wanted: Callable[[Finding], bool]) -> tuple[Finding, ...]:
+        """Gate findings of measurements, worst first; a point is told by one of them, the one that judges it."""
+        rows = [f for f in self.findings if decides(f) and not is_eval(f) and wanted(f)]
+        points: dict[str, Finding] = {}
+        for row in sorted((f for f in rows if f.scope is Scope.POINT), key=_gate_rank):
+            points.setdefault(row.key, row)
+        return tuple(sorted([*(f for f in rows if f.scope is not Scope.POINT), *points.values()], key=_by_badness))
+
+
+def _note(caveat: Caveat, rows: tuple[Finding, ...]) -> Note:
+    return Note(caveat, rows[:STEP_ROWS], max(0, len(rows) - STEP_ROWS))
+
+
+def _failed_first(finding: Finding) -> tuple[bool, int, float, str]:
+    missed = _told(finding) is Verdict.REGRESSION and finding.verdict is not Verdict.REGRESSION
+    return (not missed, RANK[finding.verdict], -badness(finding), finding.key)
+
+
+def _grouped(rows: Sequence[Finding]) -> Iterable[Moved]:
+    """One entry per thing that moved, in the order of the rows; points inside a moved curve stand with their curve."""
+    points: dict[str, list[Finding]] = {}
+    for row in rows:
+        if row.scope is Scope.POINT:
+            points.setdefault(curve_text(row), []).append(row)
+    curves = {row.key for row in rows if row.scope is Scope.CURVE}
+    together: dict[tuple[Scope, str], list[Finding]] = {}
+    for row in rows:
+        if row.scope is not Scope.POINT or curve_text(row) not in curves:
+            together.setdefault((row.scope, row.key), []).append(row)
+    for (scope, key), found in together.items():
+        first, *also = sorted(found, key=_gate_order)
+        inside = points.get(key, []) if scope is Scope.CURVE else []
+        yield Moved(first, tuple(also), inside[0] if inside else None)
+
+
+def _gate_rank(finding: Finding) -> tuple[int, int]:
+    return (RANK[finding.verdict], _gate_order(finding))
+
+
+def _gate_order(finding: Finding) -> int:
+    return GATE_METRICS.index(finding.metric) if finding.metric in GATE_METRICS else len(GATE_METRICS)
+
+
+def _newest_first(runs: Iterable[Run]) -> Listed[Run]:
+    return Listed(tuple(sorted(runs, key=lambda run: (run.started_at, run.key), reverse=True)))
+
+
+def _rejections(rows: Iterable[Rejection]) -> Listed[Reason]:
+    tally = Counter((row.reason, row.field) for row in rows)
+    reasons = (Reason(Caveat.of(reason, field=field), number) for (reason, field), number in tally.most_common())
+    return Listed(tuple(reasons))
+
+
+def _images(findings: Iterable[Finding]) -> Listed[ImageChange]:
+    """Pairs of images: changed before unknown before same, and those of most findings first."""
+    tally = Counter((f.baseline_image, f.candidate_image) for f in findings if f.baseline_image or f.candidate_image)
+    pairs = [ImageChange(*pair, compare(*pair), number) for pair, number in tally.items()]
+    urgency = (Sameness.CHANGED, Sameness.UNKNOWN, Sameness.SAME)
+    return Listed(
+        tuple(sorted(pairs, key=lambda p: (urgency.index(p.sameness), -p.findings, str((p.before, p.after)))))
+    )
+
+
+def _caveats(comparison: Comparison) -> tuple[Caveat, ...]:
+    """Doubts of the comparison, then those that every measurement has, then images that may be gone; each once."""
+    found = [*comparison.caveats, *_shared(comparison.findings), *_gone(comparison)]
+    return tuple(dict.fromkeys(found))
+
+
+def _shared(findings: Iterable[Finding]) -> tuple[Caveat, ...]:
+    """Doubts that all measurements carry, where there are several: said once for all."""
+    first, *rest = [finding.caveats for finding in findings if not is_eval(finding)] or [()]
+    return tuple(caveat for caveat in first if rest and all(caveat in other for other in rest))
+
+
+def _gone(comparison: Comparison) -> Iterable[Caveat]:
+    """Nightly images of the baseline that are older than registries keep them."""
+    newest = max((run.started_at for run in comparison.candidate), default=None)
+    started = {run.key: run.started_at for run in comparison.baseline}
+    for finding in comparison.findings:
+        image = finding.baseline_image
+        dates = [started[key] for key in finding.baseline_runs if key in started]
+        if newest is None or image is None or not dates or parse(image).kind is not Kind.NIGHTLY:
+            continue
+        days = (newest - max(dates)).days
+        if days > NIGHTLY_KEPT_DAYS:
+            yield Caveat.of("image_may_be_gone", image=image, days=days)
+
+
+def _hidden(every: Chooser, shown: Chooser, by: str) -> Hidden | None:
+    rows = len(every.findings) + len(every.unmatched) - len(shown.findings) - len(shown.unmatched)
+    return Hidden(by, rows, every.regressions() - shown.regressions()) if rows or by else None
+
+
+def _step(code: str, rows: Iterable[Row] = ()) -> Step:
+    named = list({row.key: row for row in rows}.values())
+    return Step(code, tuple(named[:STEP_ROWS]), max(0, len(named) - STEP_ROWS))
+
+
+def steps(rows: Chooser, verdict: Verdict) -> tuple[Step, ...]:
+    """What to do, most important first; never empty."""
+    accuracy, worse, absent = rows.accuracy(), rows.worse(), rows.states(_ABSENT)
+    gains = _implausible(rows.findings)
+    found = (
+        _step("check_evals", [f for f in accuracy if f.scope is Scope.EVAL] or accuracy) if accuracy else None,
+        _performance_step(worse, rows.worse_points() or worse),
+        _step("check_gain", gains) if gains else None,
+        _step("rerun_missing", absent) if absent else None,
+    )
+    urgent = tuple(step for step in found if step)
+    return urgent or (_step(_CALM.get(verdict, "nothing_judged"), rows.undecided()),)
+
+
+_CALM = {
+    Verdict.SUSPECTED: "run_again",
+    Verdict.IMPROVEMENT: "merge_safe",
+    Verdict.RECOVERY: "merge_safe",
+    Verdict.EQUIVALENT: "merge_safe",
+    Verdict.NOISY: "run_again",
+    Verdict.INCONCLUSIVE: "run_again",
+    Verdict.NO_BASELINE: "first_result",
+}
+
+
+def _performance_step(moved: Sequence[Finding], named: Sequence[Finding]) -> Step | None:
+    """One candidate run asks for a second one; two or more hold the merge."""
+    if not moved:
+        return None
+    if all(f.verdict is Verdict.SUSPECTED for f in moved):
+        return _step("rerun_suspected", named)
+    return _step("confirm" if max(f.n_candidate for f in moved) <= 1 else "hold", named)
+
+
+def _implausible(findings: Iterable[Finding]) -> list[Finding]:
+    return [f for f in findings if any(caveat.code == IMPLAUSIBLE for caveat in f.caveats)]
+
+
+BY_IMPORTANCE = (
+    "accuracy",
+    "worse",
+    "better",
+    "worse_points",
+    "doubts",
+    "absent",
+    "undecided",
+    "history",
+    "not_comparable",
+    "new",
+    "images",
+    "rejected",
+    "evals",
+    "advisory",
+    "candidate",
+    "baseline",
+)
+"""Which lists are kept longest when a document must be cut."""
+
+KEPT_ALWAYS = 3
+"""Rows of every list that stay however short a document must be."""
+
+
+def trim(facts: Facts, rows: int) -> Facts:
+    """At most about `rows` rows in all lists together: the important lists first, the start of each list always."""
+    room = rows
+    short: dict[str, Any] = {}
+    for name in BY_IMPORTANCE:
+        listed: Listed[Any] = getattr(facts, name)
+        short[name] = listed.first(max(min(KEPT_ALWAYS, rows), room))
+        room = max(0, room - len(short[name].rows))
+    return replace(facts, **short)
+
+
+def longest(facts: Facts) -> int:
+    """Rows in all lists together: the value from which `trim` cuts nothing."""
+    return sum(len(getattr(facts, name).rows) for name in BY_IMPORTANCE)

@@ -1,0 +1,467 @@
+"""Which sentence says which fact: tables from verdicts, metrics, changes, caveats and steps to message ids.
+
+Nothing here is in a language, and nothing chooses facts: a phrase is a message id and its values as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from reports import numbers
+from reports.facts import Counts, Facts, Hidden, ImageChange, Row, Step, is_eval, number_of
+from reports.language import N_, Phrase, Value, clauses, listing, phrase, sentences
+from reports.numbers import Kind
+from store.identity import config_key, layout_text, sequence_text
+from store.images import Sameness
+from store.records import Finding, Run, Scope, Unmatched, Verdict
+
+VERDICTS: Mapping[Verdict, str] = MappingProxyType(
+    {
+        Verdict.REGRESSION: N_("regression"),
+        Verdict.IMPROVEMENT: N_("improvement"),
+        Verdict.MIXED: N_("mixed"),
+        Verdict.EQUIVALENT: N_("equivalent"),
+        Verdict.NOISY: N_("noisy"),
+        Verdict.SUSPECTED: N_("suspected"),
+        Verdict.INCONCLUSIVE: N_("inconclusive"),
+        Verdict.RECOVERY: N_("recovery"),
+        Verdict.NO_BASELINE: N_("no baseline"),
+        Verdict.MISSING: N_("missing"),
+        Verdict.FAILED: N_("failed"),
+        Verdict.INVALID: N_("invalid"),
+        Verdict.NOT_COMPARABLE: N_("not comparable"),
+        Verdict.NOT_JUDGED: N_("not judged"),
+    }
+)
+
+HEADLINES: Mapping[Verdict, str] = MappingProxyType(
+    {
+        Verdict.REGRESSION: N_("Regression"),
+        Verdict.IMPROVEMENT: N_("Improvement"),
+        Verdict.MIXED: N_("Mixed: some points better, some worse"),
+        Verdict.EQUIVALENT: N_("No material change"),
+        Verdict.NOISY: N_("Too noisy to judge"),
+        Verdict.SUSPECTED: N_("Suspected change"),
+        Verdict.INCONCLUSIVE: N_("Inconclusive"),
+        Verdict.RECOVERY: N_("Recovery"),
+        Verdict.NO_BASELINE: N_("No baseline"),
+        Verdict.MISSING: N_("Points missing"),
+        Verdict.FAILED: N_("Points failed"),
+        Verdict.INVALID: N_("Points invalid"),
+        Verdict.NOT_COMPARABLE: N_("Not comparable"),
+        Verdict.NOT_JUDGED: N_("Nothing judged"),
+    }
+)
+
+SAMENESS: Mapping[Sameness, str] = MappingProxyType(
+    {
+        Sameness.SAME: N_("same"),
+        Sameness.CHANGED: N_("changed"),
+        Sameness.UNKNOWN: N_("unknown: a moving tag without a digest may name different software"),
+    }
+)
+
+SIDES: Mapping[str, str] = MappingProxyType({"candidate": N_("candidate"), "baseline": N_("baseline")})
+
+_LATENCY_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "mean": N_("mean %(what)s"),
+        "median": N_("median %(what)s"),
+        "std": N_("standard deviation of %(what)s"),
+    }
+)
+
+METRIC_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "tput_per_gpu": N_("throughput per GPU"),
+        "output_tput_per_gpu": N_("output throughput per GPU"),
+        "input_tput_per_gpu": N_("input throughput per GPU"),
+        "total_tput_tps": N_("total throughput"),
+        "output_tput_tps": N_("output throughput"),
+        "input_tput_tps": N_("input throughput"),
+        "mean_qps": N_("request rate"),
+        "duration_seconds": N_("duration"),
+        "avg_power_w": N_("average power per GPU"),
+        "joules_per_output_token": N_("energy per output token"),
+        "joules_per_total_token": N_("energy per token"),
+        "em_strict": N_("accuracy (strict match)"),
+        "em_flexible": N_("accuracy"),
+        "score": N_("score"),
+    }
+)
+"""Names of the metrics that are more than a statistic of a latency; one without a name is shown by its key."""
+
+TASKS: Mapping[str, str] = MappingProxyType({"gsm8k": "GSM8K", "mmlu": "MMLU", "gpqa": "GPQA"})
+
+
+def verdict_name(verdict: Verdict) -> Phrase:
+    """A verdict as a word of a table."""
+    return Phrase(VERDICTS[verdict])
+
+
+def metric_name(key: str) -> Value:
+    """A metric in words; its key where no table has words for it.
+
+    >>> metric_name("p99_ttft"), metric_name("frobnication_rate")
+    ('P99 TTFT', 'frobnication_rate')
+    """
+    if key in METRIC_NAMES:
+        return Phrase(METRIC_NAMES[key])
+    stat, _, what = key.removesuffix("_ms").partition("_")
+    known = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "intvty": N_("interactivity")}
+    if what not in known:
+        return key
+    name: Value = known[what] if what != "intvty" else Phrase(known[what])
+    if stat in _LATENCY_NAMES:
+        return phrase(_LATENCY_NAMES[stat], what=name)
+    return (
+        f"{stat.upper()} {name}"
+        if isinstance(name, str)
+        else phrase(N_("%(stat)s %(what)s"), stat=stat.upper(), what=name)
+    )
+
+
+def task_name(task: str | None) -> str:
+    """A task as people write it."""
+    return TASKS.get((task or "").lower(), task or numbers.NOTHING)
+
+
+def label(row: Row) -> str:
+    """What a row is about, in identifiers only: config, sequence, topology, concurrency; else its key.
+
+    A config that is judged as a whole is named by itself.
+    """
+    if isinstance(row, Finding) and row.scope is Scope.CONFIG and row.config:
+        return row.config
+    if row.series is None:
+        return row.key
+    sequence = sequence_text(row.series)
+    parts = [row.config or config_key(row.series), *([sequence] if sequence != "?/?" else [])]
+    parts += [layout_text(row.series.layout), *(["offload"] * row.series.offload)]
+    return " ".join(parts + ([f"c{row.series.conc}"] if row.series.conc is not None else []))
+
+
+def full_label(row: Row) -> str:
+    """What a row is about, its task included."""
+    return f"{label(row)} {task_name(row.task)}" if row.task and row.series else label(row)
+
+
+def run_name(run: Run) -> Value:
+    """Number and attempt of a run; local files have no number worth showing."""
+    return str(run.key) if run.id > 0 else Phrase(N_("local files"))
+
+
+def row_run(row: Unmatched) -> Value:
+    """The run that a row comes from."""
+    if row.run is None:
+        return numbers.NOTHING
+    return str(row.run) if row.run.id > 0 else Phrase(N_("local files"))
+
+
+def head(run: Run) -> str:
+    """The commit that a run measured, in twelve digits."""
+    return run.head_sha[:12] if run.head_sha else numbers.NOTHING
+
+
+def started(run: Run) -> str:
+    """Day of a run in UTC."""
+    return f"{run.started_at:%Y-%m-%d}"
+
+
+def side(name: str) -> Phrase:
+    """Candidate or baseline."""
+    return Phrase(SIDES[name])
+
+
+def sameness(what: Sameness) -> Phrase:
+    """Whether two images are the same software."""
+    return Phrase(SAMENESS[what])
+
+
+def image_change(pair: ImageChange) -> Phrase:
+    """A pair of images as a sentence."""
+    if pair.sameness is Sameness.SAME:
+        return phrase(N_("Image on both sides: %(image)s."), image=image_text(pair.after))
+    before, after = image_text(pair.before), image_text(pair.after)
+    if pair.sameness is Sameness.CHANGED:
+        return phrase(N_("Image changed from %(before)s to %(after)s."), before=before, after=after)
+    return phrase(
+        N_(
+            "Image on the baseline %(before)s, on the candidate %(after)s;"
+            " it is unknown whether the software is the same."
+        ),
+        before=before,
+        after=after,
+    )
+
+
+def image_text(reference: str | None) -> str:
+    """An image reference, whole but for the digest, of which twelve digits are enough to tell two apart."""
+    if reference is None:
+        return numbers.NOTHING
+    name, at, digest = reference.partition("@sha256:")
+    return f"{name}{at}{digest[:12]}" if at else reference
+
+
+# ---- changes -------------------------------------------------------------------------------------------------
+
+_FELL: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.PERCENT: N_("%(metric)s fell by %(size)s"),
+        Kind.POINTS: N_("%(metric)s fell by %(size)s percentage points"),
+    }
+)
+_ROSE: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.PERCENT: N_("%(metric)s rose by %(size)s"),
+        Kind.TIMES: N_("%(metric)s rose to %(size)s times the baseline"),
+        Kind.POINTS: N_("%(metric)s rose by %(size)s percentage points"),
+    }
+)
+_STILL: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.PERCENT: N_("%(metric)s changed by %(size)s"),
+        Kind.POINTS: N_("%(metric)s changed by %(size)s percentage points"),
+    }
+)
+
+
+def change(finding: Finding) -> Phrase:
+    """What a finding measured, as a clause: one fixed pattern for each kind of change and direction."""
+    name = eval_metric(finding) if is_eval(finding) else metric_name(finding.metric)
+    how = numbers.kind(finding)
+    if finding.effect is None or numbers.change(finding.effect, how) == numbers.NOTHING:
+        return phrase(N_("%(metric)s: no change measured"), metric=name)
+    size = numbers.size(finding.effect, how)
+    table = _STILL if size.rstrip("%") == "0.0" else _FELL if finding.effect < 0 else _ROSE
+    clause = phrase(table[how], metric=name, size=size)
+    if finding.baseline is None or finding.candidate is None:
+        return clause
+    before, after = _both(finding)
+    return phrase(N_("%(change)s, from %(before)s to %(after)s"), change=clause, before=before, after=after)
+
+
+def _both(finding: Finding) -> tuple[str, str]:
+    """Both measured values, the unit with the second only."""
+    before, after = (numbers.measure(value, finding.metric) for value in (finding.baseline, finding.candidate))
+    unit = after.partition(" ")[2]
+    return before.removesuffix(f" {unit}") if unit else before, after
+
+
+def eval_metric(finding: Finding) -> Phrase:
+    """Task and kind of accuracy of an eval."""
+    return phrase(N_("%(task)s %(metric)s"), task=task_name(finding.task), metric=metric_name(finding.metric))
+
+
+def interval(finding: Finding) -> Value:
+    """The 95 % interval in the kind of its change, without a sign that could be taken for a dash.
+
+    >>> from store.records import Finding, Scope, Verdict
+    >>> interval(Finding(Scope.CURVE, "k", "tput_per_gpu", Verdict.REGRESSION, low=-0.06, high=-0.04)).values
+    (('low', '-5.8%'), ('high', '-3.9%'))
+    """
+    if finding.low is None or finding.high is None:
+        return numbers.NOTHING
+    low, high = (numbers.change(end, numbers.kind(finding)) for end in (finding.low, finding.high))
+    return phrase(N_("%(low)s to %(high)s"), low=low.removesuffix(" pp"), high=high)
+
+
+def runs(finding: Finding) -> str:
+    """Runs on both sides, baseline first."""
+    return f"{finding.n_baseline} / {finding.n_candidate}"
+
+
+def doubt(finding: Finding) -> Value:
+    """How sure a finding is, as a list of clauses; a p-value never stands without its number of runs."""
+    parts: list[Value] = []
+    if finding.low is not None and finding.high is not None:
+        parts.append(phrase(N_("95%% interval %(interval)s"), interval=interval(finding)))
+    if finding.n_baseline or finding.n_candidate:
+        if finding.p is not None:
+            parts.append(phrase(N_("p %(p)s"), p=numbers.relation(finding.p)))
+        before, after = numbers.count(finding.n_baseline), numbers.count(finding.n_candidate)
+        parts.append(phrase(N_("runs %(before)s against %(after)s"), before=before, after=after))
+    if finding.mde is not None and finding.verdict not in _MOVED:
+        least = numbers.detectable(finding.mde, numbers.kind(finding))
+        parts.append(phrase(N_("smallest detectable change %(size)s"), size=least))
+    return clauses(parts)
+
+
+_MOVED = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.RECOVERY})
+
+
+def told(finding: Finding) -> Phrase:
+    """A finding as one sentence: what, by how much, how sure."""
+    sure = doubt(finding)
+    if not sure:
+        return phrase(N_("%(name)s: %(change)s."), name=label(finding), change=change(finding))
+    return phrase(N_("%(name)s: %(change)s (%(doubt)s)."), name=label(finding), change=change(finding), doubt=sure)
+
+
+def values(finding: Finding) -> str:
+    """Both measured values, the unit once.
+
+    >>> from store.records import Finding, Scope, Verdict
+    >>> values(Finding(Scope.POINT, "k", "tput_per_gpu", Verdict.EQUIVALENT, baseline=1336.0, candidate=1360.9))
+    '1336.0 → 1360.9 tok/s/GPU'
+    """
+    if finding.baseline is None and finding.candidate is None:
+        return numbers.NOTHING
+    return " → ".join(_both(finding))
+
+
+# ---- counts --------------------------------------------------------------------------------------------------
+
+_PARTS = (
+    ("scores", N_("evals %(number)s of %(total)s")),
+    ("curves", N_("curves %(number)s of %(total)s")),
+    ("points", N_("points %(number)s of %(total)s")),
+)
+
+
+def headline(facts: Facts) -> Phrase:
+    """The verdict and how much has it: evals, curves and points, each out of all."""
+    parts: list[Value] = []
+    for name, msgid in _PARTS:
+        counts: Counts = getattr(facts, name)
+        total = sum(number for _, number in counts)
+        if total:
+            number = numbers.count(number_of(counts, facts.verdict))
+            parts.append(phrase(msgid, number=number, total=numbers.count(total)))
+    word = Phrase(HEADLINES[facts.verdict])
+    if not parts:
+        return phrase(N_("%(verdict)s."), verdict=word)
+    return phrase(N_("%(verdict)s: %(counts)s."), verdict=word, counts=listing(parts))
+
+
+def tally(counts: Counts) -> Value:
+    """A count by verdict, worst first."""
+    return listing(
+        [
+            phrase(N_("%(verdict)s %(number)s"), verdict=verdict_name(verdict), number=numbers.count(number))
+            for verdict, number in counts
+        ]
+    )
+
+
+_TALLIES: Mapping[str, str] = MappingProxyType(
+    {
+        "scores": N_("Evals, %(total)s in all: %(tally)s."),
+        "curves": N_("Curves, %(total)s in all: %(tally)s."),
+        "points": N_("Points, %(total)s in all: %(tally)s."),
+    }
+)
+
+
+def coverage(facts: Facts) -> list[Phrase]:
+    """The counts of evals, curves and points, each summing to its total; what does not occur is left out."""
+    said: list[Phrase] = []
+    for name, msgid in _TALLIES.items():
+        counts: Counts = getattr(facts, name)
+        if counts:
+            total = numbers.count(sum(number for _, number in counts))
+            said.append(phrase(msgid, total=total, tally=tally(counts)))
+    return said
+
+
+def hidden(what: Hidden) -> Phrase:
+    """What a filter keeps from the lists."""
+    return phrase(
+        N_(
+            "Filter %(filter)s hides rows: %(rows)s, regressions among them: %(regressions)s."
+            " The verdict covers all rows."
+        ),
+        filter=what.by or numbers.NOTHING,
+        rows=numbers.count(what.rows),
+        regressions=numbers.count(what.regressions),
+    )
+
+
+def left_out(number: int) -> Phrase:
+    """How many rows a list lost to the limit of its document."""
+    return phrase(
+        N_("Rows not shown here: %(number)s. The JSON form holds all of them."),
+        number=numbers.count(number),
+    )
+
+
+def subject(facts: Facts) -> Phrase:
+    """One line for a title: what the comparison is about, and its verdict."""
+    word = Phrase(HEADLINES[facts.verdict])
+    if not facts.lead:
+        return headline(facts)
+    first = facts.lead[0]
+    name = first.config or label(first)
+    if is_eval(first) or first.effect is not None:
+        clause = change(replace(first, baseline=None, candidate=None))
+        return phrase(N_("%(name)s: %(verdict)s, %(change)s"), name=name, verdict=word, change=clause)
+    return phrase(N_("%(name)s: %(verdict)s"), name=name, verdict=word)
+
+
+def short(facts: Facts) -> Value:
+    """One line for a notification: verdict, effect, how sure, what to do next."""
+    return sentences([headline(facts), *map(told, facts.lead[:1]), *map(step, facts.steps[:1])])
+
+
+def foot(facts: Facts) -> Phrase:
+    """Which baseline was asked for, and which rules judged."""
+    return phrase(
+        N_("Baseline: %(against)s. Rules of judgement: %(version)s."),
+        against=facts.against or numbers.NOTHING,
+        version=facts.rules_version or numbers.NOTHING,
+    )
+
+
+# ---- what to do ----------------------------------------------------------------------------------------------
+
+STEPS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "check_evals": (
+            N_("Next: check accuracy before anything else: %(names)s."),
+            N_("Next: check accuracy before anything else."),
+        ),
+        "confirm": (N_("Next: run again to confirm: %(names)s."), N_("Next: run again to confirm.")),
+        "hold": (N_("Next: hold the merge and look at: %(names)s."), N_("Next: hold the merge.")),
+        "rerun_suspected": (
+            N_("Next: run the suspected points again: %(names)s."),
+            N_("Next: run the suspected points again."),
+        ),
+        "check_gain": (
+            N_("Next: check workload and client settings, the gain is implausibly large: %(names)s."),
+            N_("Next: check workload and client settings, the gain is implausibly large."),
+        ),
+        "rerun_missing": (
+            N_("Next: run what is missing, failed or invalid: %(names)s."),
+            N_("Next: run what is missing, failed or invalid."),
+        ),
+        "run_again": (
+            N_("Next: another run of the same sweep would narrow the intervals, first of: %(names)s."),
+            N_("Next: another run of the same sweep would narrow the intervals."),
+        ),
+        "merge_safe": (
+            N_("Next: nothing speaks against the merge; not decided: %(names)s."),
+            N_("Next: nothing speaks against the merge."),
+        ),
+        "first_result": (
+            N_("Next: keep this run as the first baseline: %(names)s."),
+            N_("Next: keep this run as the first baseline."),
+        ),
+        "nothing_judged": (
+            N_("Next: see why nothing could be compared: %(names)s."),
+            N_("Next: see below why nothing could be compared."),
+        ),
+    }
+)
+
+
+def step(what: Step) -> Phrase:
+    """A step as a sentence, with the things it is about."""
+    named, bare = STEPS[what.code]
+    if not what.rows:
+        return phrase(bare)
+    names: list[Value] = [full_label(row) for row in what.rows]
+    if what.more:
+        names.append(phrase(N_("further: %(number)s"), number=numbers.count(what.more)))
+    return phrase(named, names=listing(names))

@@ -1,0 +1,206 @@
+"""Says facts in a document and a language; makes no choices but what a limit of length forces.
+
+One template per document serves all languages. A template can only print words of the catalogs, text that is escaped
+for the document's format, and numbers that passed `reports.numbers`: anything else raises TypeError.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
+from markupsafe import Markup
+
+from reports import doubts, escapes, facts, numbers, phrases
+from reports.evidence import evidence
+from reports.facts import Facts
+from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
+from store.records import Run
+
+TEMPLATES = Path(__file__).parent / "templates"
+COMMENT_LIMIT = 60_000
+"""Characters. GitHub refuses a comment above 65,536; the rest is room for what a channel puts around it."""
+SUMMARY_LIMIT = 1_000_000
+"""Bytes. A job summary may have 1 MiB."""
+MARKER = "sweep-tracker"
+"""First word of the hidden marker by which a comment is found again."""
+
+_GAPS = re.compile(r"\n{3,}")
+_SHA = re.compile(r"[0-9a-f]{7,64}")
+
+
+class UnknownDocument(LookupError):
+    """No document of this name, or not in this language."""
+
+
+def _blocks(english: str, chinese: str) -> str:
+    return f"{english.rstrip()}\n\n---\n\n{chinese.lstrip()}"
+
+
+def _halves(english: str, chinese: str) -> str:
+    return f"{english.strip()} / {chinese.strip()}"
+
+
+def _commit(english: str, chinese: str) -> str:
+    """Both subjects in one line, then the English body, then the Chinese one."""
+    subject, _, body = english.strip().partition("\n\n")
+    other, _, text = chinese.strip().partition("\n\n")
+    return f"{_halves(subject, other)}\n\n{body}\n\n中文：\n\n{text}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A template, the format of its values, how two languages stand together, and how long it may be."""
+
+    template: str
+    escape: Escape
+    join: Callable[[str, str], str]
+    limit: int | None = None
+    measure: Callable[[str], int] = len
+    languages: tuple[str, ...] = (*LANGUAGES, "both")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+DOCUMENTS: Mapping[str, Document] = MappingProxyType(
+    {
+        "comparison": Document("comparison.md.j2", escapes.markdown, _blocks),
+        "comment": Document("comment.md.j2", escapes.markdown, _blocks, COMMENT_LIMIT),
+        "summary": Document("comparison.md.j2", escapes.markdown, _blocks, SUMMARY_LIMIT, _bytes),
+        "short": Document("short.md.j2", escapes.markdown_line, _halves),
+        "title": Document("title.txt.j2", escapes.line, _halves),
+        "commit": Document("commit.txt.j2", escapes.line, _commit),
+        "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
+    }
+)
+
+
+def render(chosen: Facts, document: str, lang: str = "both") -> str:
+    """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
+
+    The sign-off evidence exists in English only: a machine looks for its exact words.
+    """
+    form = DOCUMENTS.get(document)
+    if form is None or lang not in form.languages:
+        raise UnknownDocument(f"no document {document!r} in {lang!r}: choose from {_choices()}")
+    text = _tail(document, chosen)
+    body = _fitted(chosen, form, lang, len(text)) if form.limit else _said(chosen, form, lang)
+    return f"{body.rstrip()}\n{text}" if text else f"{body.rstrip()}\n"
+
+
+def _choices() -> str:
+    return ", ".join(f"{name} ({', '.join(form.languages)})" for name, form in DOCUMENTS.items())
+
+
+def marker(chosen: Facts) -> str:
+    """The hidden line by which a later comment finds this one: version, head and verdict."""
+    shas = [run.head_sha for run in chosen.candidate.rows if run.head_sha and _SHA.fullmatch(run.head_sha)]
+    head = shas[0] if shas else "unknown"
+    return f"<!-- {MARKER} version={version('sweep-tracker')} head={head} verdict={chosen.verdict.value} -->"
+
+
+def _tail(document: str, chosen: Facts) -> str:
+    """The marker stands last, since notification mails show the first lines."""
+    return f"\n{marker(chosen)}\n" if document == "comment" else ""
+
+
+def _said(chosen: Facts, form: Document, lang: str) -> str:
+    if lang == "both":
+        return form.join(*(_said(chosen, form, each) for each in BILINGUAL))
+    template = _environment(lang, form.escape).get_template(form.template)
+    return _GAPS.sub("\n\n", template.render(facts=chosen))
+
+
+def _fitted(chosen: Facts, form: Document, lang: str, reserved: int) -> str:
+    """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
+    room = (form.limit or 0) - reserved - 1
+    text, rows = _said(chosen, form, lang), facts.longest(chosen)
+    while form.measure(text) > room and rows:
+        rows = min(rows - 1, int(rows * 0.95 * room / form.measure(text)))
+        text = _said(facts.trim(chosen, rows), form, lang)
+    return text
+
+
+@cache
+def _environment(lang: str, escape: Escape) -> Environment:
+    """Jinja for one language and one format; an undefined name and an unformatted number raise."""
+    language = Language(lang)
+
+    def finalize(value: object) -> Markup:
+        if isinstance(value, Markup):
+            return value
+        if isinstance(value, Phrase | str):
+            return Markup(language.say(value, escape))
+        if isinstance(value, Undefined):
+            str(value)
+        raise TypeError(f"only text from a number filter or the catalogs can be printed, not {value!r}")
+
+    def words(msgid: str, **values: Any) -> Markup:
+        return finalize(phrase(msgid, **values))
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["_"] = words
+    environment.filters.update(_FILTERS)
+    return environment
+
+
+def _run_url(run: Run) -> Markup:
+    return Markup(facts.run_url(run) or "")
+
+
+_FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "change_cell": lambda finding: numbers.change(finding.effect, numbers.kind(finding)),
+        "count": numbers.count,
+        "coverage": phrases.coverage,
+        "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
+        "doubt": doubts.sentence,
+        "eval_metric": phrases.eval_metric,
+        "evidence": evidence,
+        "foot": phrases.foot,
+        "full_label": phrases.full_label,
+        "head": phrases.head,
+        "headline": phrases.headline,
+        "hidden": phrases.hidden,
+        "image": phrases.image_text,
+        "image_change": phrases.image_change,
+        "interval_cell": phrases.interval,
+        "label": phrases.label,
+        "left_out": phrases.left_out,
+        "metric": phrases.metric_name,
+        "note": doubts.note,
+        "notes": doubts.notes,
+        "p_cell": lambda finding: numbers.pvalue(finding.p),
+        "row_run": phrases.row_run,
+        "run": phrases.run_name,
+        "run_url": _run_url,
+        "runs_cell": phrases.runs,
+        "sameness": phrases.sameness,
+        "short": phrases.short,
+        "side": phrases.side,
+        "spark": numbers.sparkline,
+        "started": phrases.started,
+        "step": phrases.step,
+        "told": phrases.told,
+        "subject": phrases.subject,
+        "values_cell": phrases.values,
+        "verdict": phrases.verdict_name,
+    }
+)

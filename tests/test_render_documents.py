@@ -1,0 +1,376 @@
+"""Documents: the verdict first, one pattern for each kind of change, a limit that cuts by importance, two languages."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from jinja2 import UndefinedError
+from markdown_it import MarkdownIt
+
+from reports import escapes, facts, parity, render
+from reports.language import Language
+from reports.phrases import change
+from store.records import Caveat, Comparison, Finding, JobCount, Layout, Role, Scope, Verdict
+from tests.sayings import (
+    AFTER,
+    BEFORE,
+    NEW,
+    SHA,
+    a_finding,
+    a_large_sweep,
+    a_random_comparison,
+    a_screen,
+    a_series,
+    an_eval,
+    matches_golden,
+)
+
+BILINGUAL = ("comparison", "comment", "title", "commit", "short")
+
+
+def said(document: str, lang: str, *findings: Finding) -> str:
+    return render.render(facts.select(Comparison(AFTER, BEFORE, "previous", findings, (), (), "1")), document, lang)
+
+
+def with_history(given: Comparison) -> facts.Facts:
+    return facts.select(given, history={given.findings[0].key: [1.0, 1.02, 0.99, 1.0, 0.92]})
+
+
+# ---- what is said --------------------------------------------------------------------------------------------
+
+
+def test_the_comment_of_one_of_everything_is_the_golden_one() -> None:
+    comment = render.render(with_history(a_screen()), "comment", "both")
+    assert matches_golden("comment.md", re.sub(r"version=\S+", "version=X", comment))
+
+
+def test_the_comparison_of_one_of_everything_is_the_golden_one() -> None:
+    assert matches_golden("comparison.md", render.render(with_history(a_screen()), "comparison", "both"))
+
+
+LONG = replace(
+    a_series(None),
+    model="minimaxm3",
+    gpu="gb300",
+    framework="dynamo-vllm",
+    layout=Layout(Role(2, 2, True, 3), Role(16, 16, True), True),
+)
+"""A name as long as real ones get."""
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        (
+            "en",
+            (
+                "Regression: curves 1 of 1",
+                "fell by 8.2%",
+                "95% interval",
+                "runs 3 against 1",
+                "Next: run again to confirm",
+            ),
+        ),
+        ("zh", ("回归：曲线 1 条中 1 条", "下降 8.2%", "95% 区间", "运行 3 次对 1 次", "下一步：重跑以确认")),
+    ],
+)
+def test_the_first_300_characters_suffice_with_the_longest_names(lang: str, words: tuple[str, ...]) -> None:
+    start = said("comment", lang, a_finding(LONG, "tput_per_gpu", Verdict.REGRESSION, -8.2))[:300]
+    assert [word for word in words if word not in start] == []
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_first_300_characters_hold_verdict_effect_sureness_and_next_step(lang: str) -> None:
+    start = render.render(facts.select(a_screen()), "comment", lang)[:300]
+    words = {
+        "en": ("Regression: evals 1 of 2", "fell by 35.5 percentage points", "95% interval", "Next: check accuracy"),
+        "zh": ("回归：评估 2 项中 1 项", "下降 35.5 个百分点", "95% 区间", "下一步：首先检查准确率"),
+    }
+    assert [word for word in words[lang] if word not in start] == []
+
+
+@pytest.mark.parametrize(
+    ("percent", "english", "chinese"),
+    [
+        (-20.0, "throughput per GPU fell by 20.0%", "每 GPU 吞吐量下降 20.0%"),
+        (4.7, "throughput per GPU rose by 4.7%", "每 GPU 吞吐量上升 4.7%"),
+        (188.0, "throughput per GPU rose to 2.88 times the baseline", "每 GPU 吞吐量升至基线的 2.88 倍"),
+        (-96.0, "throughput per GPU fell by 96.0%", "每 GPU 吞吐量下降 96.0%"),
+        (0.004, "throughput per GPU changed by 0.0%", "每 GPU 吞吐量变化 0.0%"),
+        (0.04, "throughput per GPU rose by 0.04%", "每 GPU 吞吐量上升 0.04%"),
+    ],
+)
+def test_each_kind_of_change_has_one_pattern(percent: float, english: str, chinese: str) -> None:
+    finding = a_finding(a_series(None), "tput_per_gpu", Verdict.REGRESSION, percent)
+    assert [Language(code).say(change(finding)) for code in ("en", "zh")] == [english, chinese]
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "words"),
+    [
+        ("mean_ttft_ms", 3123.0056, 2068.6233, "mean TTFT fell by 33.8%, from 3123.0 to 2068.6 ms"),
+        ("tput_per_gpu", 1000.0, 800.0, "throughput per GPU fell by 20.0%, from 1000.0 to 800.0 tok/s/GPU"),
+        ("median_tpot", 0.04, 0.05, "median TPOT rose by 25.0%, from 40.00 to 50.00 ms"),
+        ("median_intvty", 25.0, 20.0, "median interactivity fell by 20.0%, from 25.00 to 20.00 tok/s/user"),
+        ("joules_per_output_token", 10.0, 8.0, "energy per output token fell by 20.0%, from 10.00 to 8.000 J/tok"),
+    ],
+)
+def test_the_base_of_a_percentage_is_the_baseline(metric: str, before: float, after: float, words: str) -> None:
+    """Case 16."""
+    percent = (after / before - 1) * 100
+    finding = a_finding(a_series(64), metric, Verdict.INCONCLUSIVE, percent, baseline=before, candidate=after)
+    assert Language("en").say(change(finding)) == words
+
+
+@pytest.mark.parametrize(("pooled", "name"), [(False, "tp8 c64: "), (True, "dsr1-fp8-h200-sglang: ")])
+def test_scores_change_by_percentage_points(pooled: bool, name: str) -> None:
+    finding = an_eval(64, 0.95, 0.93, Verdict.REGRESSION)
+    if pooled:
+        finding = replace(finding, scope=Scope.CONFIG, key="dsr1-fp8-h200-sglang gsm8k", series=None)
+    text = said("short", "en", finding)
+    assert name in text
+    assert "GSM8K accuracy fell by 2.0 percentage points, from 0.9500 to 0.9300" in text
+
+
+def test_a_mixed_curve_is_not_told_by_its_mean() -> None:
+    """Case 25 C."""
+    curve = a_finding(a_series(None), "tput_per_gpu", Verdict.MIXED, 6.2)
+    lost = a_finding(a_series(64), "tput_per_gpu", Verdict.REGRESSION, -30.0)
+    start = said("comment", "en", curve, lost)[:300]
+    assert "fell by 30.0%" in start
+    assert "6.2%" not in start
+
+
+def test_a_recovery_is_led_by_the_last_good_run() -> None:
+    """Case 08: +1.9 % against the last good run; +378.5 % against the bad one is a remark, never the headline."""
+    caveat = Caveat.of("recovery", change=math.log(1360.9 / 284.4))
+    back = a_finding(a_series(None), "tput_per_gpu", Verdict.RECOVERY, 1.9, caveats=(caveat,))
+    for document in BILINGUAL:
+        text = said(document, "both", back)
+        assert "rose by 1.9%" in text
+        assert "Recovery" in text
+        assert "恢复" in text
+        assert ("+378.5%" in text) == (document in ("comparison", "comment"))
+        assert "378" not in text[:300]
+
+
+def test_a_score_one_question_short_is_not_rounded_onto_its_threshold() -> None:
+    """Case 35: the gate fails, and the text says by how little."""
+    caveats = (
+        Caveat.of(
+            "below_threshold", score=0.828125, threshold=0.83, digits=3, n=256, correct=212, needed=213, short_by=1
+        ),
+        Caveat.of("near_threshold", score=0.828125, threshold=0.83, digits=3, standard_error=0.0236, z=-0.08),
+    )
+    text = said("comparison", "en", an_eval(64, None, 0.828125, Verdict.FAILED, *caveats))
+    assert "Score 0.8281 is below the threshold 0.8300: 212 of 256 right, 213 needed." in text
+    assert "standard error (0.0236)" in text
+    assert "0.83 " not in text.replace("0.8300", "")
+
+
+def test_accuracy_stands_above_throughput() -> None:
+    """Cases 33 and 45."""
+    collapse = an_eval(128, 0.9553, 0.0, Verdict.FAILED, Caveat.of("collapsed", score=0, floor=0.5, n=1319))
+    faster = a_finding(a_series(None), "tput_per_gpu", Verdict.IMPROVEMENT, 30.0)
+    text = said("comment", "en", faster, collapse)
+    assert text.startswith("**Regression: evals 1 of 1, curves 0 of 1.**")
+    assert text.index("look here first") < text.index("What got better")
+    assert "Score 0.0000 is a collapse, not a drop (n = 1319)" in text
+
+
+def test_what_is_not_comparable_gets_no_change() -> None:
+    """Cases 26 and 29: other workload or other client settings."""
+    text = render.render(facts.select(a_screen()), "comparison", "en")
+    (row,) = [line for line in text.splitlines() if "The workload differs" in line]
+    assert "%" not in row
+
+
+def test_a_p_value_never_stands_without_the_number_of_runs() -> None:
+    finding = a_finding(a_series(None), "tput_per_gpu", Verdict.REGRESSION, -8.0)
+    assert "p = 0.0004; runs 3 against 1" in said("short", "en", finding)
+    assert "p = " not in said("short", "en", replace(finding, n_baseline=0, n_candidate=0))
+
+
+def test_a_filter_says_what_it_hides() -> None:
+    chosen = facts.select(
+        a_screen(), keep=lambda row: row.verdict is Verdict.EQUIVALENT, filtered_by="--verdict equivalent"
+    )
+    text = render.render(chosen, "comparison", "both")
+    assert "Filter --verdict equivalent hides rows: 14, regressions among them: 5." in text
+    assert "筛选条件 --verdict equivalent 隐藏了 14 行，其中回归 5 项。" in text
+    assert text.startswith("## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.**")
+
+
+def test_evidence_is_generated_from_records_and_english_only() -> None:
+    good = [an_eval(conc, 0.9571, score, Verdict.EQUIVALENT) for conc, score in ((16, 0.9538), (64, 0.9598))]
+    point = a_finding(a_series(64), "tput_per_gpu", Verdict.EQUIVALENT, 0.1)
+    given = Comparison(
+        AFTER, BEFORE, "previous", (*good, point), (), (), "1", jobs=(JobCount("h200", 9, 9), JobCount("b200", 0, 0))
+    )
+    assert render.render(facts.select(given), "evidence", "en") == (
+        f"Run Sweep 30000000009 (attempt 2, head {SHA}, conclusion success) measured 1 of 1 points."
+        " Jobs passed: h200 9 of 9."
+        " GSM8K scores (flexible match) of 2 eval jobs ranged from 0.9538 to 0.9598 against the 0.9100 threshold;"
+        " below it: 0."
+        f" Using {NEW}.\n"
+    )
+    with pytest.raises(render.UnknownDocument, match="evidence"):
+        render.render(facts.select(given), "evidence", "zh")
+
+
+def test_evidence_keeps_thresholds_apart_and_names_none_where_there_is_none() -> None:
+    low, high = (an_eval(conc, 0.95, 0.93, Verdict.EQUIVALENT) for conc in (16, 64))
+    strict = replace(high, caveats=(Caveat.of("gate", threshold=0.94), Caveat.of("below_threshold")))
+    free = replace(high, key="other", task="aime", caveats=(Caveat.of("no_gate", task="aime"),))
+    text = render.render(facts.select(replace(a_screen(), findings=(low, strict, free))), "evidence", "en")
+    assert "of 1 eval jobs ranged from 0.9300 to 0.9300 against the 0.9100 threshold; below it: 0." in text
+    assert "of 1 eval jobs ranged from 0.9300 to 0.9300 against the 0.9400 threshold; below it: 1." in text
+    assert "aime scores (flexible match) of 1 eval jobs without a threshold ranged from 0.9300 to 0.9300." in text
+
+
+def test_evidence_claims_nothing_of_what_is_not_known() -> None:
+    given = Comparison((), (), "previous", (), (), (), "1")
+    assert render.render(facts.select(given), "evidence", "en") == "\n"
+
+
+def test_an_unknown_document_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(render.UnknownDocument, match=r"comparison \(en, zh, both\)"):
+        render.render(facts.select(a_screen()), "poem", "en")
+
+
+# ---- form ----------------------------------------------------------------------------------------------------
+
+
+def test_a_title_and_a_short_comment_are_one_line_with_one_separator() -> None:
+    for seed in range(200):
+        chosen = facts.select(a_random_comparison(seed))
+        for document in ("title", "short"):
+            text = render.render(chosen, document, "both")
+            assert text.count("\n") == 1
+            assert text.count(" / ") == 1
+
+
+def test_the_marker_names_version_head_and_verdict_and_stands_last() -> None:
+    comment = render.render(facts.select(a_screen()), "comment", "both")
+    assert re.fullmatch(rf"<!-- sweep-tracker version=\S+ head={SHA} verdict=regression -->", comment.splitlines()[-1])
+
+
+def test_a_head_that_is_no_commit_does_not_enter_the_marker() -> None:
+    (run,) = AFTER
+    given = replace(a_screen(), candidate=(replace(run, head_sha="--> <script>"),))
+    assert "head=unknown" in render.marker(facts.select(given))
+
+
+def test_tables_keep_their_number_of_cells() -> None:
+    for seed in range(100):
+        text = render.render(facts.select(a_random_comparison(seed)), "comparison", "both")
+        assert_whole_tables(text)
+
+
+def assert_whole_tables(text: str) -> None:
+    """Every row of every table has as many cells as its head, and no table line was left out of a table."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    width = cells = rows = 0
+    for token in tokens:
+        if token.type == "tr_open":
+            cells, rows = 0, rows + 1
+        elif token.type in ("th_open", "td_open"):
+            cells += 1
+            width = cells if token.type == "th_open" else width
+        elif token.type == "tr_close":
+            assert cells == width
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    separators = [line for line in lines if re.fullmatch(r"[|:-]+", line)]
+    assert rows == len(lines) - len(separators)
+
+
+def test_a_template_cannot_print_a_raw_number_or_an_unknown_name() -> None:
+    environment = render._environment("en", escapes.markdown)
+    with pytest.raises(TypeError, match="number filter"):
+        environment.from_string("{{ n }}").render(n=1.5)
+    with pytest.raises(TypeError, match="number filter"):
+        environment.from_string("{{ n }}").render(n=None)
+    with pytest.raises(UndefinedError):
+        environment.from_string("{{ missing }}").render()
+    with pytest.raises(TypeError, match="integer"):
+        environment.from_string("{{ n | count }}").render(n=1.5)
+
+
+# ---- limits --------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_of_2000_points_fits_into_a_comment() -> None:
+    started = time.perf_counter()
+    comment = render.render(facts.select(a_large_sweep(2000, 2)), "comment", "both")
+    assert len(comment) <= render.COMMENT_LIMIT
+    assert len(comment) > 0.7 * render.COMMENT_LIMIT
+    assert len(comment.encode()) <= 262_144
+    assert time.perf_counter() - started < 20
+    assert comment.startswith("**Regression: points 1000 of 2000.**")
+    shown = len(re.findall(r"^\| \S+ \S+ \S+ c\d+ \| throughput per GPU \| regression", comment, re.MULTILINE))
+    cut = sum(int(number) for number in re.findall(r"Rows not shown here: (\d+)", comment.split("\n---\n")[0]))
+    assert shown + cut == 1000, "every regression is shown or counted"
+    assert parity.lint_text(comment, "both") == ()
+    assert comment.count("<details>") == comment.count("</details>")
+    assert_whole_tables(comment)
+
+
+def test_every_regression_of_900_points_is_listed() -> None:
+    """Case 41: 12 of 900 points fell."""
+    comment = render.render(facts.select(a_large_sweep(900, 75)), "comment", "both")
+    assert len(comment) <= 65_536
+    english, _, chinese = comment.partition("\n---\n")
+    for half in (english, chinese):
+        assert {f"c{number}" for number in range(1, 901, 75)} <= set(re.findall(r"c\d+", half))
+    assert "regression 12, equivalent 888" in english
+    assert "回归 12、持平 888" in chinese
+    assert "Rows not shown" not in comment
+
+
+def test_worst_rows_survive_a_cut_whatever_their_name() -> None:
+    given = a_large_sweep(2000, 2)
+    worst = a_finding(a_series(9999), "tput_per_gpu", Verdict.REGRESSION, -60.0)
+    worst = replace(worst, key="zzz last by name", series=None)
+    comment = render.render(facts.select(replace(given, findings=(*given.findings, worst))), "comment", "en")
+    assert comment.index("zzz last by name") < 300
+
+
+def test_very_long_names_cannot_fill_a_comment() -> None:
+    fallen = a_finding(a_series(1), "tput_per_gpu", Verdict.REGRESSION, -20.0)
+    findings = [replace(fallen, key="x" * 9000 + str(number), series=None) for number in range(60)]
+    assert len(said("comment", "both", *findings)) <= render.COMMENT_LIMIT
+
+
+def test_a_job_summary_stays_under_one_mebibyte() -> None:
+    summary = render.render(facts.select(a_large_sweep(5000, 1)), "summary", "both")
+    assert len(summary.encode()) <= render.SUMMARY_LIMIT
+    assert "Rows not shown here" in summary
+
+
+@pytest.mark.parametrize("effect", [math.nan, math.inf, -math.inf, 1e9, -1e9, 0.0, None])
+def test_a_number_that_is_none_does_not_stop_a_report(effect: float | None) -> None:
+    odd = a_finding(
+        a_series(None), "tput_per_gpu", Verdict.INCONCLUSIVE, 0.0, effect=effect, low=effect, high=effect, mde=effect
+    )
+    for document in BILINGUAL:
+        text = said(document, "both", odd)
+        assert "nan" not in text
+        assert "inf%" not in text
+        assert parity.lint_text(text, "both") == ()
+
+
+# ---- parity --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", range(0, 2500, 500))
+def test_10000_random_documents_have_full_parity(start: int) -> None:
+    """2,500 comparisons, four documents of each, both languages of every one."""
+    for seed in range(start, start + 500):
+        chosen = facts.select(a_random_comparison(seed))
+        for document in ("comment" if seed % 2 else "comparison", "title", "commit", "short"):
+            text = render.render(chosen, document, "both")
+            assert parity.lint_text(text, "both") == (), (seed, document, text)
