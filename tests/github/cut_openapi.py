@@ -1,0 +1,85 @@
+"""Cuts GitHub's OpenAPI description down to the requests that the channel makes.
+
+npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
+python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data/github-openapi.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+USED = {
+    "/repos/{owner}/{repo}/pulls/{pull_number}": ["get"],
+    "/repos/{owner}/{repo}/issues/{issue_number}/comments": ["get", "post"],
+    "/repos/{owner}/{repo}/issues/comments/{comment_id}": ["patch", "delete"],
+    "/repos/{owner}/{repo}/issues/{issue_number}/labels": ["get", "post"],
+    "/repos/{owner}/{repo}/issues/{issue_number}/labels/{name}": ["delete"],
+    "/repos/{owner}/{repo}/commits/{ref}/check-runs": ["get"],
+    "/repos/{owner}/{repo}/check-runs": ["post"],
+    "/repos/{owner}/{repo}/check-runs/{check_run_id}": ["patch"],
+}
+EXAMPLES = ["pull-request", "issue-comment", "check-run", "label"]
+PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
+LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"
+
+
+def bare(node: Any, inside_properties: bool = False) -> Any:
+    """The description less its prose; a property may be called `description` and stays."""
+    if isinstance(node, list):
+        return [bare(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: bare(value, inside_properties=key == "properties" and not inside_properties)
+        for key, value in node.items()
+        if inside_properties or key not in PROSE
+    }
+
+
+def references(node: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(node, list):
+        for item in node:
+            yield from references(item)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            if key == "$ref" and isinstance(value, str):
+                _, _, section, name = value.split("/")
+                yield section, name
+            else:
+                yield from references(value)
+
+
+def cut(whole: dict[str, Any]) -> dict[str, Any]:
+    """The used requests and all that they refer to, with one example of each answer."""
+    paths = {path: {verb: bare(whole["paths"][path][verb]) for verb in verbs} for path, verbs in USED.items()}
+    components: dict[str, dict[str, Any]] = {}
+    waiting = set(references(paths))
+    while waiting:
+        section, name = waiting.pop()
+        kept = components.setdefault(section, {})
+        if name not in kept:
+            kept[name] = bare(whole["components"][section][name])
+            waiting |= set(references(kept[name]))
+    examples = {name: whole["components"]["examples"][name]["value"] for name in EXAMPLES}
+    info = {
+        "title": whole["info"]["title"],
+        "version": whole["info"]["version"],
+        "license": whole["info"]["license"],
+        "x-licence-line": LICENCE.format(version=whole["info"]["version"]),
+    }
+    return {
+        "openapi": whole["openapi"],
+        "info": info,
+        "paths": paths,
+        "components": {name: dict(sorted(components[name].items())) for name in sorted(components)},
+        "x-examples": examples,
+    }
+
+
+if __name__ == "__main__":
+    source, target = map(Path, sys.argv[1:])
+    target.write_text(json.dumps(cut(json.loads(source.read_text())), indent=1, ensure_ascii=False) + "\n")
