@@ -1,0 +1,1 @@
+"""Numbers to verdicts: `sweep` for performance, `scores` for accuracy."""
