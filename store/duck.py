@@ -335,14 +335,16 @@ class Store:
         *,
         before: Run | None = None,
         without: Collection[int] = (),
+        most: int | None = None,
     ) -> pl.DataFrame:
         """The valid points of some curves in all runs, oldest first, one row per point and metric.
 
-        `before` keeps runs that started before that one and leaves that one out; `without` leaves run ids out. A run
-        stands under its newest attempt; `attempt` says which attempt measured the point.
+        `before` keeps runs that started before that one and leaves that one out; `without` leaves run ids out; `most`
+        keeps so many runs of each curve, official ones first, the newest first. A run stands under its newest attempt;
+        `attempt` says which attempt measured the point.
         """
         chosen = self._chosen(metrics)
-        wide = self._wide("history", chosen, curves=list(curves), **_window(before, without))
+        wide = self._wide("history", chosen, curves=list(curves), most=most, **_window(before, without))
         return _tidy(wide, chosen)
 
     def curves(self) -> pl.DataFrame:
@@ -530,10 +532,13 @@ class Store:
 def migrate(con: duckdb.DuckDBPyConnection, upto: int | None = None) -> None:
     """Take the schema steps that a database has not taken yet (up to a number), then give every metric its column."""
     done = _version(con)
-    for number, sql in schema_steps()[done:upto]:
+    metrics = ", ".join(f"{quoted(name)} DOUBLE" for name in POINT_METRICS)
+    for number, template in schema_steps()[done:upto]:
+        sql = template.replace("/* metrics */", metrics)
         con.execute(f"BEGIN; {sql}; CREATE OR REPLACE TABLE schema_version AS SELECT {number} AS version; COMMIT")
+    present = set(_metric_columns(con))
     for name in POINT_METRICS:
-        if name not in _metric_columns(con):
+        if name not in present:
             _add_metric(con, name)
 
 

@@ -343,3 +343,5 @@ class Comparison:
     caveats: tuple[Caveat, ...] = ()
     jobs: tuple[JobCount, ...] = ()
     """Jobs of the candidate runs by hardware, where a run says so."""
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Per curve, how fast each run was, oldest first and the candidate last (1 is the curve's median run)."""

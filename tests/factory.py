@@ -142,7 +142,9 @@ def write(path: Path, value: Any) -> Path:
     return path
 
 
-def history(values: Mapping[int, Sequence[float]], *, image: str = IMAGE, first_id: int = 100, day: int = 1) -> list[Json]:
+def history(
+    values: Mapping[int, Sequence[float]], *, image: str = IMAGE, first_id: int = 100, day: int = 1
+) -> list[Json]:
     """Official runs a day apart, one per value of the lists; keys are concurrencies."""
     count = max(map(len, values.values()))
     return [

@@ -1,4 +1,5 @@
--- What landed, and as what. The columns of metrics are added from the metric table when a store is opened for writing.
+-- What landed, and as what. A new store has a column for every metric; a metric that joins the table later gets its
+-- column when a store is opened for writing.
 -- No primary key on the large tables: it would cost five times the time and the space of a load. That nothing lands
 -- twice is held by `landed`, in the same transaction. Times are UTC.
 
@@ -64,7 +65,8 @@ CREATE TABLE points (
     caveats VARCHAR,
     extra VARCHAR,
     richness INTEGER NOT NULL,
-    file VARCHAR NOT NULL
+    file VARCHAR NOT NULL,
+    /* metrics */
 );
 
 CREATE TABLE scores (

@@ -14,6 +14,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
+        "comment": ("tracker.cli.comment", "Put the verdict into one comment of a pull request."),
+        "deliver": ("tracker.cli.deliver", "Send errands that another job has kept in a file."),
+        "changelog": ("tracker.cli.changelog", "Draft, append and check entries of perf-changelog.yaml."),
+        "claims": ("tracker.cli.claims", "Hold the numbers that a text claims against what was measured."),
+        "lint-text": ("tracker.cli.lint_text", "Check a bilingual text by the mechanical rules."),
         "store": ("tracker.cli.store", "Look at, rebuild or export the store."),
         "demo": ("tracker.cli.demo", "Judge the last image bump of a simulated history."),
         "schema": ("tracker.cli.schema", "Print the JSON Schema of compare's json output."),
@@ -63,9 +68,7 @@ def run(arguments: Sequence[str]) -> int:
     from store.records import Trouble
 
     try:
-        group.main(list(arguments), prog_name="tracker", standalone_mode=False)
-    except click.exceptions.Exit as ending:
-        return ending.exit_code
+        ending = group.main(list(arguments), prog_name="tracker", standalone_mode=False)
     except click.ClickException as wrong:
         wrong.show()
         return wrong.exit_code
@@ -79,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has gone (`| head`): that is its right, and Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return 0
+    return ending if isinstance(ending, int) else 0
 
 
 def main() -> None:

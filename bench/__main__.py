@@ -1,0 +1,38 @@
+"""`python -m bench`: every figure of the product, one after the other, on this machine."""
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+SHARED = Path(os.environ.get("TRACKER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+EVALS = SHARED / "tools" / "stat_eval" / "data" / "evals_public.parquet"
+
+ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
+    ("false alarms, power and coverage on simulated sweeps", ("bench.calibration", "simulate", "--full"), None),
+    ("the lab sweeps", ("bench.calibration", "lab", "tests/data/lab/h200-sweeps.zip"), None),
+    (
+        "real unchanged sweeps with planted shifts",
+        ("bench.calibration", "stat-eval", str(SHARED / "tools/stat_eval")),
+        EVALS,
+    ),
+    ("evals", ("bench.evals", str(EVALS)), EVALS),
+    ("landing points that are in memory", ("bench.ingest",), None),
+    ("whole processes: ingest and compare", ("bench.processes",), None),
+)
+"""What, the module with its arguments, and the file without which it is left out."""
+
+
+def main() -> int:
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for title, arguments, needed in ROWS:
+        print(f"\n== {title}: python -m {' '.join(arguments)}", flush=True)
+        if needed is not None and not needed.exists():
+            print(f"left out: {needed} is not there")
+        elif subprocess.run([sys.executable, "-m", *arguments], check=False).returncode:
+            return 1
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,52 @@
+"""`tracker claims`: numbers that a text claims, held against what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+import click
+
+from tracker.cli.options import store_options
+
+EPILOG = """\b
+Examples:
+  tracker claims "8k1k peak ~2085 -> ~6003 tok/s/gpu (~2.9x)" --candidate run:30208366514
+  tracker claims --pull-request-body body.md --format json
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("text", required=False)
+@click.option(
+    "--pull-request-body", "body", type=click.File(encoding="utf-8"), help="Read the text from here; - is stdin."
+)
+@click.option("--candidate", default="latest", show_default=True, help="Sweep that the claims speak about.")
+@click.option("--against", default="previous", show_default=True, metavar="BASELINE")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@store_options
+def command(
+    text: str | None,
+    body: IO[str] | None,
+    candidate: str,
+    against: str,
+    form: str,
+    store: Path,
+    archive: Path | None,
+) -> None:
+    """Find the numbers that TEXT claims, and answer verified, contradicted or unverifiable.
+
+    Each answer names the points that it rests on, with the measured value beside the claimed one. Exits with 3 when
+    a claim is contradicted.
+    """
+    from tracker import jobs, texts
+    from tracker.claims import Answer
+    from tracker.cli import answers
+
+    if (text is None) == (body is None):
+        raise click.UsageError("give either TEXT or --pull-request-body FILE")
+    question = jobs.Question(candidate, against)
+    found = texts.check_claims(text or (body.read() if body else ""), question, jobs.Where.of(store, archive))
+    click.echo(answers.FORMS[form](found))
+    if any(one.answer is Answer.CONTRADICTED for one in found):
+        raise click.exceptions.Exit(3)

@@ -1,0 +1,86 @@
+"""`tracker comment`: the pull-request comment of a comparison, printed, kept as an errand, or sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tracker.cli.options import language_option, store_options
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EPILOG = """\b
+Examples:
+  tracker comment run:30208366514 --pull-request 2340                     print what would be sent
+  tracker comment --pull-request 2340 --keep errands.json                 keep it for a job that may write
+  tracker comment --pull-request 2340 --repo OWNER/NAME --send            send it (token in GITHUB_TOKEN)
+"""
+
+
+def sending_options(command: Command) -> Command:
+    """Where errands go, and the flag without which nothing is sent."""
+    options = (
+        click.option("--repo", envvar="GITHUB_REPOSITORY", show_envvar=True, metavar="OWNER/NAME"),
+        click.option(
+            "--author", default="github-actions[bot]", show_default=True, help="Login that the token writes as."
+        ),
+        click.option("--api", envvar="GITHUB_API_URL", default="https://api.github.com", show_envvar=True),
+        click.option("--send", is_flag=True, help="Send; without it the errands are printed."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(epilog=EPILOG)
+@click.argument("candidate", default="latest")
+@click.option("--pull-request", type=click.IntRange(min=1), required=True)
+@click.option("--against", default="previous", show_default=True, metavar="BASELINE")
+@click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Write what was not sent here.")
+@sending_options
+@language_option
+@store_options
+def command(candidate: str, pull_request: int, against: str, keep: Path | None, **asked: Any) -> None:
+    """Put the verdict on CANDIDATE into one comment of a pull request, edited in place."""
+    from reports import outbox, render
+    from tracker import jobs
+    from tracker.cli import output
+
+    where = jobs.Where.of(asked["store"], asked["archive"])
+    chosen = output.chosen(jobs.compare(jobs.Question(candidate, against), where))
+    body, notice = render.render(chosen, "comment", asked["lang"]), render.render(chosen, "short", "both")
+    errands = [outbox.Comment.of(pull_request, body, notice)]
+    if keep is not None and not asked["send"]:
+        outbox.write(errands, keep)
+    send(errands, keep, **asked)
+
+
+def send(errands: Any, keep: Path | None, **asked: Any) -> None:
+    """Send errands, or print them when nobody said `--send`; exit with 1 when one was not done."""
+    from reports import outbox
+    from reports.channels import github
+
+    if not asked["send"]:
+        click.echo(outbox.preview(errands), nl=False)
+        return
+    limits = github.Limits(asked.get("head"), frozenset(asked.get("labels", ())))
+    outcomes = github.deliver(errands, _connection(asked), limits=limits, keep=keep)
+    click.echo(github.tell(outcomes), nl=False)
+    if not all(outcome.done for outcome in outcomes):
+        raise click.exceptions.Exit(1)
+
+
+def _connection(asked: dict[str, Any]) -> Any:
+    from reports.channels.github import Connection
+    from store.records import Trouble
+
+    if not asked["repo"]:
+        raise click.UsageError("--send needs --repo OWNER/NAME")
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        raise Trouble("--send needs a token that may write comments: put it into GITHUB_TOKEN")
+    return Connection(asked["repo"], token, asked["author"], asked["api"])

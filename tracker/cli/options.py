@@ -1,0 +1,44 @@
+"""Options that several commands share, and the places they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def store_options(command: Command) -> Command:
+    """`--store` and `--archive`; the archive stands beside the store unless it is named."""
+    archive = click.option(
+        "--archive",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="TRACKER_ARCHIVE",
+        show_envvar=True,
+        help="Folder of immutable run files.  [default: beside the store, .archive for .duckdb]",
+    )
+    store = click.option(
+        "--store",
+        type=click.Path(path_type=Path, dir_okay=False),
+        envvar="TRACKER_STORE",
+        default=Path("tracker.duckdb"),
+        show_default=True,
+        show_envvar=True,
+        help="Database file.",
+    )
+    return store(archive(command))
+
+
+def language_option(command: Command) -> Command:
+    """`--lang en|zh|both`."""
+    return click.option(
+        "--lang",
+        type=click.Choice(["en", "zh", "both"]),
+        default="en",
+        show_default=True,
+        envvar="TRACKER_LANG",
+        help="Language of the words; numbers are the same.",
+    )(command)

@@ -1,0 +1,69 @@
+"""Puts a comparison where it was asked for, in the form that was asked for."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+
+from reports import csvform, facts, jsonform
+from store.records import Comparison, Trouble, Verdict
+
+
+def chosen(answer: Comparison) -> facts.Facts:
+    """The facts of a comparison, with the history of its curves."""
+    return facts.select(answer, history=answer.levels)
+
+
+def _table(answer: Comparison, lang: str) -> str:
+    from rich.console import Console
+
+    from reports.channels import terminal
+
+    console = Console(file=io.StringIO(), force_terminal=sys.stdout.isatty(), width=shutil.get_terminal_size().columns)
+    with console.capture() as caught:
+        terminal.show(chosen(answer), lang, console)
+    return caught.get()
+
+
+def _document(name: str, answer: Comparison, lang: str) -> str:
+    from reports import render
+
+    return render.render(chosen(answer), name, "en" if name == "evidence" else lang)
+
+
+FORMS: Mapping[str, Callable[[Comparison, str], str]] = MappingProxyType(
+    {
+        "table": _table,
+        "markdown": partial(_document, "comparison"),
+        "json": lambda answer, _: jsonform.dumps(answer),
+        "csv": lambda answer, _: csvform.dumps(answer),
+        **{name: partial(_document, name) for name in ("comment", "summary", "short", "title", "commit", "evidence")},
+    }
+)
+"""Text of a comparison by format: tables for people and programs, and the documents that are pasted or posted."""
+
+
+def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
+    """Print the comparison, or write it to a file."""
+    text = FORMS[form](answer, lang)
+    if out is None:
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as flaw:
+        raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with --out") from flaw
+
+
+def fails(answer: Comparison, fail_on: str) -> bool:
+    """True when the condition of --fail-on holds, by the same verdict that the headline says."""
+    worse = facts.worst(answer) in {Verdict.REGRESSION, Verdict.MIXED}
+    doubted = any(facts.decides(one) and facts.is_bad(one) for one in answer.findings)
+    return fail_on != "never" and (worse or (fail_on == "suspected" and doubted))

@@ -1,0 +1,240 @@
+"""The two sides of a comparison as the stores hold them: which runs, which rows, which scores."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from store import images
+from store.duck import Store
+from store.identity import series_key
+from store.readers import read
+from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
+from store.runs import standing
+from tracker.pairs import Baseline
+from tracker.settings import Settings
+from tracker.stats.noise import Scales
+
+SCALES = "noise_scales"
+"""Name of the note under which a store keeps what it has learned about its noise."""
+
+RUNS_LOOKED_AT = 40
+"""Runs of a curve that a baseline is looked for in: some image bumps of a nightly curve, and a bound on the work."""
+
+LEVEL_METRIC = "tput_per_gpu"
+LEVELS_SHOWN = 20
+"""Runs of a curve in a sparkline: as many as a glance takes in."""
+
+_RUN = re.compile(r"run:(-?\d{1,19})(?:/(\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The candidate: its runs, every version of its points (wide), the valid ones (tidy), its scores and rejections."""
+
+    runs: tuple[Run, ...]
+    points: pl.DataFrame
+    frame: pl.DataFrame
+    scores: tuple[Score, ...]
+    rejected: tuple[Rejection, ...]
+    series: Mapping[str, Series]
+    configs: frozenset[str]
+    jobs: tuple[JobCount, ...] = ()
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Every curve that the candidate tried to measure."""
+        return tuple(sorted(set(self.points["curve"])))
+
+    @property
+    def newest(self) -> Run:
+        return max(self.runs, key=lambda run: (run.started_at, run.attempt, run.id))
+
+
+@contextmanager
+def opened(store: Path, archive: Path) -> Iterator[Store | None]:
+    """The store to read from, or None when nothing has ever been landed."""
+    if not store.exists():
+        yield None
+        return
+    with Store.open(store, archive, read_only=True) as found:
+        yield found
+
+
+@contextmanager
+def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator[Side]:
+    """The candidate that a text names. A path is landed in a store of its own that is gone afterwards."""
+    if (path := Path(text)).exists():
+        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder)) as own:
+            yield _side(own, [RunKey(*row) for row in own.runs().select("id", "attempt").rows()], metrics)
+        return
+    if past is None:
+        raise Trouble(f"there is neither a file {text!r} nor a store: land a sweep first with `tracker ingest PATH`")
+    yield _chosen(text, past, metrics)
+
+
+@contextmanager
+def _apart(path: Path, folder: Path) -> Iterator[Store]:
+    with Store.open(folder / "candidate.duckdb", folder / "archive") as store:
+        store.land_many(read([path]))
+        yield store
+
+
+def _chosen(text: str, past: Store, metrics: Sequence[str]) -> Side:
+    if text == "latest":
+        newest = past.newest_run()
+        if newest is None:
+            raise Trouble("the store is empty: land a sweep first with `tracker ingest PATH`")
+        return _side(past, [newest.key], metrics)
+    if found := _RUN.fullmatch(text):
+        return _side(past, [_known(past, int(found[1]), found[2])], metrics)
+    if text.startswith("image:"):
+        return _side_of_image(past, text.removeprefix("image:"), metrics)
+    raise Trouble(f"{text!r} is no candidate: write latest, run:ID[/ATTEMPT], image:REFERENCE, or a path that exists")
+
+
+def _known(past: Store, number: int, attempt: str | None) -> RunKey:
+    run = past.run(RunKey(number, int(attempt)) if attempt else number)
+    if run is None:
+        raise Trouble(
+            f"run {number}{f'/{attempt}' if attempt else ''} is not in the store: land it with `tracker ingest`"
+        )
+    return run.key
+
+
+def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
+    """The runs that measured an image, with the rows of that image alone."""
+    wanted = images.canonical(reference) or ""
+    measured = past.measured_images()
+    same = {text for text in measured["image"].to_list() if _is_image(text, wanted)}
+    keys = [
+        RunKey(*row) for row in measured.filter(pl.col("image").is_in(list(same))).select("run_id", "attempt").rows()
+    ]
+    if not keys:
+        raise Trouble(f"no run in the store measured {wanted!r}: `tracker store info` names the newest run")
+    whole = _side(past, sorted(set(keys)), metrics)
+    kept = whole.points.filter(pl.col("image").is_in(list(same)))
+    rows = whole.frame.filter(pl.col("image").is_in(list(same)))
+    return replace(whole, points=kept, frame=rows, configs=frozenset(kept["config"]))
+
+
+def _is_image(text: str, wanted: str) -> bool:
+    return text == wanted or images.compare(text, wanted) is images.Sameness.SAME
+
+
+def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
+    runs = tuple(run for key in keys if (run := store.run(key)))
+    current = _newest_attempts(runs)
+    points = pl.concat([store.points(run.key) for run in current], how="vertical_relaxed")
+    scores = tuple(score for run in current for score in store.scores(run.key))
+    return Side(
+        runs=tuple(current),
+        points=points,
+        frame=pl.concat([store.tidy(run.key, metrics) for run in current], how="vertical_relaxed"),
+        scores=scores,
+        rejected=tuple(row for run in current for row in store.rejections(run.key)),
+        series=store.series(set(points["series"])),
+        configs=frozenset(points["config"]),
+        jobs=tuple(job for run in current for job in store.jobs(run.key)),
+    )
+
+
+def _newest_attempts(runs: Iterable[Run]) -> list[Run]:
+    """One attempt of each run: attempts are no replicates."""
+    newest = {run.id: run for run in sorted(runs, key=lambda run: run.attempt)}
+    return sorted(newest.values(), key=lambda run: (run.started_at, run.attempt, run.id))
+
+
+def history(past: Store | None, new: Side, baseline: Baseline, metrics: Sequence[str]) -> pl.DataFrame:
+    """The official rows of the candidate's curves that a baseline may be chosen from (tidy)."""
+    if past is None or not new.runs:
+        return new.frame.clear()
+    if baseline.kind == "run":
+        return _of_run(past, baseline, metrics)
+    ids = {run.id for run in new.runs}
+    most = RUNS_LOOKED_AT if baseline.kind in ("previous", "last-good") else None
+    rows = past.history(new.curves, metrics, before=new.newest, without=ids, most=most)
+    return rows.filter(pl.col("official"))
+
+
+def _of_run(past: Store, baseline: Baseline, metrics: Sequence[str]) -> pl.DataFrame:
+    """The rows of the run that was asked for by name, as they stood after that attempt."""
+    number, _, attempt = baseline.value.partition("/")
+    if not re.fullmatch(r"-?\d{1,19}", number) or not re.fullmatch(r"\d{0,6}", attempt):
+        raise Trouble(f"run:{baseline.value} names no run: write run:ID or run:ID/ATTEMPT")
+    run = past.run(_known(past, int(number), attempt or None))
+    if run is None:
+        raise Trouble(f"run {baseline.value} is not in the store: land it with `tracker ingest`")
+    reasons = standing(run).reasons
+    if reasons:
+        why = ", ".join(f"{name} {value}" for reason in reasons for name, value in reason.values)
+        raise Trouble(
+            f"run {run.key} is not official ({why}), so it cannot be a baseline: "
+            "land it with `tracker ingest --official` if it may be one"
+        )
+    return past.tidy(run.key, metrics)
+
+
+def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
+    """How fast each run of a curve was beside the curve's median run, oldest first, the candidate last.
+
+    Each point is held against its own median over the runs, so that a run that lacks the fast points is not slow.
+    """
+    speed = pl.concat([rows, new.frame], how="diagonal_relaxed").filter(pl.col("metric") == LEVEL_METRIC)
+    own = pl.col("value") / pl.col("value").median().over("series")
+    runs = (
+        speed.with_columns(level=own)
+        .group_by("curve", "run")
+        .agg(pl.col("level").median(), pl.col("started_at").min())
+        .sort("curve", "started_at", "run")
+    )
+    by_curve = runs.group_by("curve", maintain_order=True).agg(pl.col("level").tail(LEVELS_SHOWN))
+    return {curve: tuple(values) for curve, values in by_curve.iter_rows()}
+
+
+def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.DataFrame]]:
+    """The newest official sweep of each of the candidate's configs, with what it measured of them."""
+    if past is None or not new.configs:
+        return
+    newest = past.newest_of_configs(new.configs, new.newest, {run.id for run in new.runs})
+    for key in sorted(set(newest.values())):
+        configs = [config for config, run in newest.items() if run == key]
+        yield key, past.points(key).filter(pl.col("config").is_in(configs))
+
+
+def with_learned_scales(settings: Settings, past: Store | None) -> Settings:
+    """Settings with the noise that the store has learned at its last landing, unless they bring their own."""
+    kept = past.note(SCALES) if past is not None and settings.scales is None else None
+    return settings if kept is None else replace(settings, scales=msgspec.convert(kept, Scales))
+
+
+def scales_as_json(scales: Scales) -> object:
+    """Learned noise as the store keeps it."""
+    return msgspec.to_builtins(scales)
+
+
+def runs_by_text(past: Store | None, texts: Iterable[str]) -> tuple[Run, ...]:
+    """The runs of some text keys, oldest first."""
+    if past is None:
+        return ()
+    pairs = (text.partition("/") for text in sorted(set(texts)))
+    found = (past.run(RunKey(int(number), int(attempt))) for number, _, attempt in pairs)
+    return tuple(sorted((run for run in found if run), key=lambda run: (run.started_at, run.attempt, run.id)))
+
+
+def past_scores(past: Store | None, new: Side, base: Sequence[Run]) -> tuple[Score, ...]:
+    """Official scores before the candidate: of its own evals, and all that the baseline runs have."""
+    if past is None or not new.runs:
+        return ()
+    ids = {run.id for run in new.runs}
+    keys = {series_key(score.series) for score in new.scores}
+    earlier = past.score_history(keys, before=new.newest, without=ids) if keys else ()
+    beside = (score for run in base if run.id not in ids for score in past.scores(run.id))
+    return tuple(dict.fromkeys((*earlier, *beside)))
