@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from reports import numbers
-from reports.facts import Note
+from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
 from reports.phrases import label, metric_name, task_name, verdict_name
 from store.metrics import METRICS
-from store.records import Caveat, Finding, Value, Verdict
+from store.records import Caveat, Value, Verdict
 
 UNKNOWN_CODE = N_("Caveat %(code)s.")
 UNKNOWN_CODE_WITH_VALUES = N_("Caveat %(code)s (%(values)s).")
@@ -344,18 +344,18 @@ QUIET = frozenset({"gate", "eval_size", "run_again", "single_run"})
 """Codes that describe a finding and raise no doubt of their own: left out where there is little room."""
 
 
-def notes(finding: Finding) -> Said:
-    """All doubts of one finding in one cell."""
-    return sentences([sentence(caveat) for caveat in finding.caveats])
-
-
-def alarms(finding: Finding) -> Said:
-    """The doubts of one finding that a narrow screen must not leave out; nothing where there is none."""
-    return sentences([sentence(caveat) for caveat in finding.caveats if caveat.code not in QUIET])
+def alarms(entry: Moved) -> Said:
+    """The doubts of an entry, each once, without what only describes it."""
+    found = dict.fromkeys(caveat for row in (entry.finding, *entry.also) for caveat in row.caveats)
+    return sentences([sentence(caveat) for caveat in found if caveat.code not in QUIET])
 
 
 def note(what: Note) -> Phrase:
-    """A doubt with the things that carry it."""
+    """A doubt with the things that carry it, or with their number where most carry it."""
+    if what.is_general:
+        number, total = numbers.count(what.number), numbers.count(what.total)
+        said = sentence(what.caveat)
+        return phrase(N_("%(number)s of %(total)s: %(sentence)s"), number=number, total=total, sentence=said)
     names: list[Said] = [label(row) for row in what.rows]
     if what.more:
         names.append(phrase(N_("further: %(number)s"), number=numbers.count(what.more)))

@@ -10,7 +10,7 @@ from statistics import median
 
 from reports import numbers
 from reports.facts import curve_text, is_eval
-from reports.language import LANGUAGES, N_, Language, Phrase, phrase
+from reports.language import BILINGUAL, N_, Language, Phrase, phrase
 from reports.phrases import told
 from store.images import Sameness, compare
 from store.records import Comparison, Finding, Scope, Verdict
@@ -35,16 +35,23 @@ def _differs(finding: Finding) -> bool:
 
 
 def items(comparison: Comparison, config: str) -> tuple[Phrase, ...]:
-    """The items of a config: its image from A to B, each measured curve, each eval."""
+    """The items of a config: its image from A to B, each measured curve, each metric of its evals."""
     mine = [one for one in comparison.findings if one.config == config]
     curves = [one for one in mine if one.scope is Scope.CURVE and one.metric == _decisive(one)]
-    evals = [one for one in mine if one.scope is Scope.EVAL and is_eval(one)]
     measured = (one for one in sorted(curves, key=lambda one: one.key) if one.verdict in _SUPPORTED)
     return (
         *_images(mine),
         *(_curve(one, mine) for one in measured),
-        *(told(one) for one in sorted(evals, key=lambda one: (one.key, one.metric)) if one.effect is not None),
+        *(told(one) for one in _evals(mine)),
     )
+
+
+def _evals(findings: Iterable[Finding]) -> list[Finding]:
+    """The pooled evals of a config, or those of its jobs for a task and metric that were not pooled."""
+    measured = [one for one in findings if is_eval(one) and one.effect is not None]
+    pooled = {(one.task, one.metric) for one in measured if one.scope is Scope.CONFIG}
+    chosen = [one for one in measured if one.scope is Scope.CONFIG or (one.task, one.metric) not in pooled]
+    return sorted(chosen, key=lambda one: (one.key, one.metric))
 
 
 def _decisive(finding: Finding) -> str:
@@ -86,5 +93,5 @@ def _curve(curve: Finding, findings: Sequence[Finding]) -> Phrase:
 
 def description(comparison: Comparison, config: str, lang: str) -> tuple[str, ...]:
     """The items as texts: English alone (`en`), or each English item followed by its Chinese twin (`both`)."""
-    codes = LANGUAGES if lang == "both" else (lang,)
+    codes = BILINGUAL if lang == "both" else (lang,)
     return tuple(Language(code).say(item) for item in items(comparison, config) for code in codes)

@@ -59,7 +59,8 @@ def _jobs(facts: Facts) -> list[Phrase]:
 
 def _ranges(facts: Facts) -> list[Phrase]:
     """One sentence for each task and threshold."""
-    jobs = [f for f in (*facts.accuracy.rows, *facts.evals.rows) if f.scope is Scope.EVAL and f.candidate is not None]
+    rows = [row for entry in (*facts.accuracy.rows, *facts.evals.rows) for row in entry.rows]
+    jobs = [row for row in rows if row.scope is Scope.EVAL and row.candidate is not None]
     groups: dict[tuple[str, float | None], list[Finding]] = {}
     for finding in jobs:
         groups.setdefault((finding.task or "", _threshold(finding)), []).append(finding)

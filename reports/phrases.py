@@ -5,12 +5,22 @@ Nothing here is in a language, and nothing chooses facts: a phrase is a message 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from reports import numbers
-from reports.facts import Counts, Facts, Hidden, ImageChange, Row, Step, is_eval, number_of
+from reports.facts import (
+    Counts,
+    Facts,
+    Hidden,
+    ImageChange,
+    Moved,
+    Row,
+    Step,
+    is_eval,
+    number_of,
+)
 from reports.language import N_, Phrase, Value, clauses, listing, phrase, sentences
 from reports.numbers import Kind
 from store.identity import config_key, layout_text, sequence_text
@@ -230,7 +240,7 @@ _STILL: Mapping[Kind, str] = MappingProxyType(
 
 def change(finding: Finding) -> Phrase:
     """What a finding measured, as a clause: one fixed pattern for each kind of change and direction."""
-    name = eval_metric(finding) if is_eval(finding) else metric_name(finding.metric)
+    name = _metric(finding)
     how = numbers.kind(finding)
     if finding.effect is None or numbers.change(finding.effect, how) == numbers.NOTHING:
         return phrase(N_("%(metric)s: no change measured"), metric=name)
@@ -248,6 +258,23 @@ def _both(finding: Finding) -> tuple[str, str]:
     before, after = (numbers.measure(value, finding.metric) for value in (finding.baseline, finding.candidate))
     unit = after.partition(" ")[2]
     return before.removesuffix(f" {unit}") if unit else before, after
+
+
+def metric_cell(entry: Moved) -> Value:
+    """The metric of an entry, and after it the change of every other metric that says the same."""
+    return clauses([_metric(entry.finding), *(_beside(row, entry.finding) for row in entry.also)])
+
+
+def _metric(finding: Finding) -> Value:
+    return eval_metric(finding) if is_eval(finding) else metric_name(finding.metric)
+
+
+def _beside(row: Finding, teller: Finding) -> Phrase:
+    size = numbers.change(row.effect, numbers.kind(row))
+    if row.verdict is teller.verdict:
+        return phrase(N_("%(metric)s %(change)s"), metric=_metric(row), change=size)
+    verdict = verdict_name(row.verdict)
+    return phrase(N_("%(metric)s %(change)s (%(verdict)s)"), metric=_metric(row), change=size, verdict=verdict)
 
 
 def eval_metric(finding: Finding) -> Phrase:
@@ -357,8 +384,13 @@ _TALLIES: Mapping[str, str] = MappingProxyType(
 
 def coverage(facts: Facts) -> list[Phrase]:
     """The counts of evals, curves and points, each summing to its total; what does not occur is left out."""
+    return tallies(facts, _TALLIES)
+
+
+def tallies(facts: Facts, says: Mapping[str, str]) -> list[Phrase]:
+    """One phrase per count, by the message ids of `scores`, `curves` and `points`; what does not occur is left out."""
     said: list[Phrase] = []
-    for name, msgid in _TALLIES.items():
+    for name, msgid in says.items():
         counts: Counts = getattr(facts, name)
         if counts:
             total = numbers.count(sum(number for _, number in counts))
@@ -412,6 +444,31 @@ def foot(facts: Facts) -> Phrase:
         against=facts.against or numbers.NOTHING,
         version=facts.rules_version or numbers.NOTHING,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Rows of one curve and run that stand alone for the same reason."""
+
+    name: str
+    first: Unmatched
+
+
+def alike(rows: Iterable[Unmatched]) -> tuple[Alike, ...]:
+    """Rows that share verdict, reason, curve and run as one, named by all their concurrencies."""
+    found: dict[tuple[object, ...], list[Unmatched]] = {}
+    for row in rows:
+        curve = row.key if row.series is None else label(replace(row, series=replace(row.series, conc=None)))
+        found.setdefault((row.verdict, row.reason, row.run, row.task, curve), []).append(row)
+    return tuple(Alike(_together(same, str(place[-1])), same[0]) for place, same in found.items())
+
+
+def _together(rows: Sequence[Unmatched], curve: str) -> str:
+    if len(rows) == 1:
+        return full_label(rows[0])
+    levels = sorted({row.series.conc for row in rows if row.series and row.series.conc is not None})
+    name = " ".join([curve, *(f"c{level}" for level in levels)])
+    return f"{name} {task_name(rows[0].task)}" if rows[0].task else name
 
 
 # ---- what to do ----------------------------------------------------------------------------------------------

@@ -167,12 +167,13 @@ def _run_url(run: Run) -> Markup:
 
 _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
+        "alarms": doubts.alarms,
+        "alike": phrases.alike,
         "change_cell": lambda finding: numbers.change(finding.effect, numbers.kind(finding)),
         "count": numbers.count,
         "coverage": phrases.coverage,
         "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
         "doubt": doubts.sentence,
-        "eval_metric": phrases.eval_metric,
         "evidence": evidence,
         "foot": phrases.foot,
         "full_label": phrases.full_label,
@@ -185,8 +186,10 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "label": phrases.label,
         "left_out": phrases.left_out,
         "metric": phrases.metric_name,
+        "metric_cell": phrases.metric_cell,
         "note": doubts.note,
-        "notes": doubts.notes,
+        "not_same": facts.not_same,
+        "outer": facts.outer,
         "p_cell": lambda finding: numbers.pvalue(finding.p),
         "row_run": phrases.row_run,
         "run": phrases.run_name,

@@ -297,3 +297,35 @@ def a_large_sweep(points: int, every: int) -> Comparison:
         for number in range(points)
     )
     return Comparison(AFTER, BEFORE, "previous", findings, (), (), "1")
+
+
+def a_wide_sweep(configs: int) -> Comparison:
+    """A sweep of many configs with everything that a screen can show, far more of it than fits."""
+    models = [f"model{number}" for number in range(configs)]
+    found: list[Finding] = []
+    for place, model in enumerate(models):
+        verdict = (Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE, Verdict.MIXED)[place % 4]
+        percent = (-9.0, 12.0, 1.4, 6.2)[place % 4]
+        images = {"baseline_image": f"lmsysorg/sglang:v0.{place}.0", "candidate_image": f"lmsysorg/sglang:v0.{place}.1"}
+        doubt = Caveat.of("recipe_changed") if place % 2 else a_caveat(random.Random(place))
+        for conc in (None, 4, 64):
+            series = replace(a_series(conc, tp=4 if place % 3 else 8), model=model)
+            worst = (Verdict.REGRESSION, -30.0) if verdict is Verdict.MIXED and conc == 64 else (verdict, percent)
+            found.append(a_finding(series, "tput_per_gpu", *worst, caveats=(doubt,), **images))
+            slower = (worst[0], (1 / (1 + worst[1] / 100) - 1) * 100)
+            found.append(a_finding(series, "median_tpot", *slower, caveats=(doubt,), **images))
+            found.append(a_finding(series, "p99_ttft", Verdict.REGRESSION, 70.0, **images))
+        gap = Caveat.of("format_gap", growth=0.03)
+        job = an_eval(64, 0.95, 0.9, Verdict.REGRESSION if place % 5 == 0 else Verdict.INCONCLUSIVE, gap)
+        series = replace(job.series or a_series(), model=model)
+        key, config = f"{series_key(series)} gsm8k", config_key(series)
+        found.append(replace(job, series=series, key=key, config=config, **images))
+    states = (
+        (Verdict.FAILED, "failed_requests"),
+        (Verdict.MISSING, "missing_point"),
+        (Verdict.NOT_COMPARABLE, "workload_differs"),
+        (Verdict.NO_BASELINE, "new_point"),
+    )
+    lone = [alone(conc, *states[conc % 4]) for conc in range(1, 60)]
+    bad = tuple(a_rejection("bad_value", f"field{number}") for number in range(20))
+    return Comparison(AFTER, BEFORE, "previous", tuple(found), tuple(lone), bad, "1")

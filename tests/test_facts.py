@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from reports import facts
-from reports.facts import Listed, number_of
+from reports.facts import Listed, Moved, number_of
 from store.images import Sameness
-from store.records import Caveat, Comparison, Finding, Scope, Unmatched, Verdict
+from store.records import Caveat, Comparison, Finding, Layout, Role, Scope, Unmatched, Verdict
 from tests.sayings import (
     AFTER,
     BEFORE,
@@ -95,7 +95,7 @@ def test_advisory_metrics_are_told_and_never_decide() -> None:
     calm = a_finding(a_series(None), "tput_per_gpu", Verdict.EQUIVALENT, 0.0)
     tail = a_finding(a_series(None), "p99_ttft", Verdict.REGRESSION, 70.0)
     chosen = facts.select(compared(calm, tail))
-    assert (chosen.verdict, chosen.advisory.rows) == (Verdict.EQUIVALENT, (tail,))
+    assert (chosen.verdict, chosen.advisory.rows) == (Verdict.EQUIVALENT, (Moved(tail),))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_missed_gate_is_a_regression_whatever_the_baseline_says(
 def test_a_format_alarm_stands_among_the_problems_without_a_fall() -> None:
     alarm = an_eval(64, 0.9553, 0.9551, Verdict.SUSPECTED, Caveat.of("format_gap", growth=0.04))
     chosen = facts.select(compared(alarm))
-    assert (chosen.accuracy.rows, chosen.evals.rows) == ((alarm,), ())
+    assert (chosen.accuracy.rows, chosen.evals.rows) == ((Moved(alarm),), ())
 
 
 def test_a_recovery_is_no_improvement() -> None:
@@ -148,7 +148,103 @@ def test_points_inside_a_fallen_curve_stand_with_their_curve() -> None:
     chosen = facts.select(a_screen())
     (entry,) = chosen.worse.rows
     assert [row.metric for row in entry.rows] == ["tput_per_gpu", "median_tpot", "tput_per_gpu"]
+    assert [one.finding.scope for one in entry.entries] == [Scope.CURVE, Scope.POINT]
     assert [row.series.conc for row in chosen.worse_points.rows if row.series] == [64]
+
+
+def a_config(metric: str, verdict: Verdict, percent: float) -> Finding:
+    """The finding of a config as a whole."""
+    curve = a_finding(a_series(None), metric, verdict, percent)
+    return replace(curve, scope=Scope.CONFIG, key=curve.config, series=None)
+
+
+def test_curves_stand_inside_a_config_that_moved_whole() -> None:
+    curves = [a_finding(a_series(None, tp=tp), "tput_per_gpu", Verdict.IMPROVEMENT, 9.0 + tp) for tp in (4, 8)]
+    (entry,) = facts.select(compared(a_config("tput_per_gpu", Verdict.IMPROVEMENT, 15.0), *curves)).better.rows
+    assert entry.finding.scope is Scope.CONFIG
+    assert [part.finding for part in entry.inside] == curves[::-1]
+
+
+def test_a_config_of_which_one_curve_moved_is_told_by_its_curve() -> None:
+    calm = a_finding(a_series(None, tp=4), "tput_per_gpu", Verdict.EQUIVALENT, 0.1)
+    fallen = a_finding(a_series(None), "tput_per_gpu", Verdict.REGRESSION, -9.0)
+    whole = a_config("tput_per_gpu", Verdict.SUSPECTED, -4.0)
+    chosen = facts.select(compared(calm, fallen, whole))
+    assert [entry.finding for entry in chosen.worse.rows] == [fallen, whole]
+    assert [entry.finding for entry in facts.at_largest_scope(chosen.worse.rows)] == [fallen]
+    assert chosen.steps[0].rows == (fallen,)
+
+
+def test_a_point_is_told_by_its_throughput_where_both_metrics_say_the_same() -> None:
+    """-30 % of throughput and +42.9 % of TPOT are one move, and rounding must not choose the name."""
+    point = a_series(64)
+    tput = a_finding(point, "tput_per_gpu", Verdict.SUSPECTED, -30.0)
+    tpot = a_finding(point, "median_tpot", Verdict.REGRESSION, 42.9)
+    assert facts.select(compared(tpot, tput)).lead == (tput,)
+    slow = a_finding(point, "median_tpot", Verdict.REGRESSION, 90.0)
+    assert facts.select(compared(slow, tput)).lead == (slow,)
+
+
+@pytest.mark.parametrize(("multinode", "metric"), [(False, "tput_per_gpu"), (True, "median_tpot")])
+def test_a_curve_over_several_nodes_is_told_by_tpot(multinode: bool, metric: str) -> None:
+    series = replace(a_series(None), layout=Layout(Role(8), Role(8), multinode))
+    found = [
+        a_finding(series, "tput_per_gpu", Verdict.REGRESSION, -8.0),
+        a_finding(series, "median_tpot", Verdict.REGRESSION, 9.0),
+    ]
+    (entry,) = facts.select(compared(*found)).worse.rows
+    assert (entry.finding.metric, len(entry.also)) == (metric, 1)
+
+
+def jobs_of(verdicts: tuple[Verdict, ...]) -> list[Finding]:
+    return [an_eval(16 * 2**at, 0.95, 0.9 - at / 100, verdict) for at, verdict in enumerate(verdicts)]
+
+
+def a_pool(metric: str, verdict: Verdict) -> Finding:
+    job = an_eval(16, 0.95, 0.89, verdict)
+    return replace(job, scope=Scope.CONFIG, key=f"{job.config} gsm8k", series=None, metric=metric, n_points=2)
+
+
+def test_evals_of_a_config_are_one_entry_where_its_jobs_agree() -> None:
+    jobs = jobs_of((Verdict.REGRESSION, Verdict.REGRESSION))
+    strict = [replace(job, metric="em_strict") for job in jobs]
+    pools = [a_pool("em_flexible", Verdict.REGRESSION), a_pool("em_strict", Verdict.REGRESSION)]
+    chosen = facts.select(compared(*jobs, *strict, *pools))
+    (entry,) = chosen.accuracy.rows
+    assert (entry.finding.scope, len(entry.also), len(entry.inside), len(entry.rows)) == (Scope.CONFIG, 1, 2, 6)
+    assert chosen.total_scores == 2
+
+
+def test_jobs_that_disagree_are_told_one_by_one() -> None:
+    fallen, calm = jobs_of((Verdict.REGRESSION, Verdict.EQUIVALENT))
+    chosen = facts.select(compared(fallen, calm, a_pool("em_flexible", Verdict.REGRESSION)))
+    assert [entry.finding.scope for entry in chosen.accuracy.rows] == [Scope.EVAL, Scope.CONFIG]
+
+
+def test_strict_and_flexible_are_two_entries_where_their_verdicts_differ() -> None:
+    job = an_eval(64, 0.95, 0.9, Verdict.REGRESSION)
+    strict = replace(job, metric="em_strict", verdict=Verdict.SUSPECTED)
+    assert len(facts.select(compared(job, strict)).accuracy.rows) == 2
+
+
+def test_a_doubt_of_many_findings_names_none_of_them() -> None:
+    doubt = Caveat.of("recipe_changed")
+    found = [
+        a_finding(a_series(conc), "tput_per_gpu", Verdict.REGRESSION, -9.0, caveats=(doubt,)) for conc in range(1, 15)
+    ]
+    calm = a_finding(a_series(99), "tput_per_gpu", Verdict.EQUIVALENT, 0.0)
+    (note,) = facts.select(compared(*found, calm)).doubts.rows
+    assert (note.is_general, note.number, note.total) == (True, 14, 15)
+
+
+def test_no_finding_that_moved_is_lost_or_told_twice() -> None:
+    for seed in range(300):
+        chosen = facts.select(a_random_comparison(seed))
+        for listed in (chosen.accuracy, chosen.evals, chosen.worse, chosen.better, chosen.undecided):
+            rows = [row for entry in listed.rows for row in entry.rows]
+            assert len(rows) == len({id(row) for row in rows})
+        evals = [row for entry in (*chosen.accuracy.rows, *chosen.evals.rows) for row in entry.rows]
+        assert len(evals) == sum(facts.is_eval(row) for row in a_random_comparison(seed).findings)
 
 
 def test_one_run_asks_for_another_and_two_hold_the_merge() -> None:

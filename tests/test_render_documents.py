@@ -25,6 +25,8 @@ from tests.sayings import (
     a_random_comparison,
     a_screen,
     a_series,
+    a_wide_sweep,
+    alone,
     an_eval,
     matches_golden,
 )
@@ -203,6 +205,54 @@ def test_a_filter_says_what_it_hides() -> None:
     assert "Filter --verdict equivalent hides rows: 14, regressions among them: 5." in text
     assert "筛选条件 --verdict equivalent 隐藏了 14 行，其中回归 5 项。" in text
     assert text.startswith("## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.**")
+
+
+def test_metrics_that_say_the_same_share_a_row() -> None:
+    curve = a_series(None)
+    text = said(
+        "comparison",
+        "en",
+        a_finding(curve, "median_tpot", Verdict.SUSPECTED, 9.0),
+        a_finding(curve, "tput_per_gpu", Verdict.REGRESSION, -8.2),
+    )
+    (row,) = [line for line in text.splitlines() if line.startswith("| dsr1")]
+    assert "| throughput per GPU; median TPOT +9.0% (suspected) | regression | -8.2% |" in row
+
+
+def test_a_reason_is_said_once_for_all_points_of_a_curve() -> None:
+    lone = tuple(alone(conc, Verdict.NO_BASELINE, "new_point") for conc in (64, 4, 16))
+    for document in ("comparison", "comment"):
+        text = render.render(facts.select(replace(a_screen(), unmatched=lone)), document, "en")
+        assert text.count("Not measured before.") == 1
+        assert "| dsr1-fp8-h200-sglang 1024/1024 tp8 c4 c16 c64 | no baseline |" in text
+
+
+def test_a_doubt_of_many_findings_is_one_remark() -> None:
+    doubt = Caveat.of("recipe_changed")
+    found = [
+        a_finding(a_series(conc), "tput_per_gpu", Verdict.REGRESSION, -9.0, caveats=(doubt,)) for conc in range(1, 15)
+    ]
+    text = said("comment", "both", *found, a_finding(a_series(99), "tput_per_gpu", Verdict.EQUIVALENT, 0.0))
+    assert text.count("The recipe changed between the sides.") == 1
+    assert "- 14 of 15: The recipe changed between the sides." in text
+    assert "- 15 项中 14 项：" in text
+
+
+def test_what_a_comment_folds_away_is_counted() -> None:
+    """A comment shows what is no problem by its largest scope; the comparison shows what is inside as well."""
+    curves = [a_finding(a_series(None, tp=tp), "tput_per_gpu", Verdict.IMPROVEMENT, 9.0) for tp in (2, 4, 8)]
+    whole = replace(curves[0], scope=Scope.CONFIG, key=curves[0].config, series=None)
+    comment, comparison = (said(name, "en", whole, *curves) for name in ("comment", "comparison"))
+    assert (comment.count("| improvement |"), comparison.count("| improvement |")) == (1, 4)
+    assert "Rows not shown here: 3." in comment
+    assert "Rows not shown" not in comparison
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_comment_on_many_configs_stays_well_below_its_limit(lang: str) -> None:
+    comment = render.render(facts.select(a_wide_sweep(20)), "comment", lang)
+    assert len(comment) < 25_000
+    assert comment.index("<details>") > 300
 
 
 def test_evidence_is_generated_from_records_and_english_only() -> None:

@@ -1,22 +1,34 @@
-"""Facts on a terminal: three lines that say it all, then tables, worst first. The only module that prints tables."""
+"""Facts on a terminal: what moved, by how much, how sure and what to do next, on one screen; the rest is counted.
+
+The only module that lays out tables for people. What a screen shows is chosen by `reports.glance`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from reports import doubts, escapes, numbers, phrases
-from reports.facts import Facts, ImageChange, Listed, Moved, Reason, run_url, trim
-from reports.language import BILINGUAL, N_, Language, Phrase, Value, phrase
-from store.records import Finding, Unmatched, Verdict
+from reports import brief, escapes, glance, numbers, phrases
+from reports.facts import Facts, Listed, Moved
+from reports.language import BILINGUAL, N_, Language, Phrase, Value
+from store.records import Verdict
 
-ROWS = 60
-"""About how many rows a screen shows; the rest is counted, and the JSON form has them all."""
+FURTHER = 20
+"""Columns of a line of names that are kept for what is not named."""
+LINES = 44
+"""Lines of a screen but the first ones; the table gets what the others leave, and never less than the least."""
+LEAST_LINES = 12
+INDENT = 4
+"""Columns before a continued line."""
+WIDE = 110
+"""From this width on a row bears its whole name; below, the config stands above its rows."""
+LEFT = 2
+"""Columns that are text; the others are numbers and stand to the right."""
 
 _STYLES = {
     Verdict.REGRESSION: "bold red",
@@ -31,19 +43,25 @@ _STYLES = {
     Verdict.RECOVERY: "green",
     Verdict.EQUIVALENT: "green",
 }
-_FINDING_HEADS = (N_("What"), N_("Change"), N_("95%% interval"), "p", N_("Runs"), N_("Detectable"))
-_EVAL_HEADS = (N_("What"), N_("Baseline → candidate"), N_("Change"), N_("95%% interval"), "p", N_("Runs"))
-_APART_HEADS = (N_("What"), N_("Reason"))
-_REJECTED_HEADS = (N_("Rows"), N_("Reason"))
-_IMAGE_HEADS = (N_("Baseline image"), N_("Candidate image"), N_("Software"))
-_TEXTS = frozenset({N_("What"), N_("Reason"), N_("Baseline image"), N_("Candidate image"), N_("Software")})
-"""Columns that may wrap; the others are numbers and stay whole."""
+_HEADS = (N_("Verdict"), N_("What"), N_("Change"), N_("95%% interval"), "p", "n", "MDE")
 
 
-def show(facts: Facts, lang: str, console: Console, rows: int = ROWS) -> None:
+def show(facts: Facts, lang: str, console: Console) -> None:
     """Print facts in `en`, `zh` or `both`. Colour and width are the console's, which honours NO_COLOR."""
-    for code in BILINGUAL if lang == "both" else (lang,):
-        _Screen(Language(code), console).show(facts, rows)
+    codes = BILINGUAL if lang == "both" else (lang,)
+    for place, code in enumerate(codes):
+        if place:
+            console.print()
+        _Screen(Language(code), console).show(facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the table: the config it belongs to, its verdict, and its cells."""
+
+    config: str
+    style: str
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,136 +69,150 @@ class _Screen:
     language: Language
     console: Console
 
-    def show(self, facts: Facts, rows: int) -> None:
-        short = trim(facts, rows)
+    def show(self, facts: Facts) -> None:
         self.first_lines(facts)
-        self.counts(facts)
-        self.evals(N_("Accuracy: look here first"), short.accuracy)
-        self.findings(N_("What got worse"), _flat(short.worse))
-        self.findings(N_("Further points that got worse"), short.worse_points)
-        self.findings(N_("What got better"), _flat(short.better))
-        self.notes(short)
-        self.evals(N_("Evals without a problem"), short.evals)
-        self.findings(N_("Could not be decided, with the smallest change that could have been seen"), short.undecided)
-        self.apart(N_("Missing, failed and invalid"), short.absent)
-        self.apart(N_("Not comparable, and why"), short.not_comparable)
-        self.findings(N_("Advisory metrics that moved; they never decide"), short.advisory)
-        self.apart(N_("Without a baseline"), short.new)
-        self.rejected(short.rejected)
-        self.images(short.images)
-        self.runs(short)
-        self.console.print()
-        self.line(phrases.foot(facts), "dim")
+        rest = _Screen(Language("en"), self.console).rest(facts)
+        room = max(LEAST_LINES, LINES - len(rest))
+        self.moved(glance.moved(facts, room, is_headed=self.console.width < WIDE))
+        for line in self.rest(facts):
+            self.console.print(line, soft_wrap=True)
+        self.line(brief.foot_line(facts), "dim")
+
+    def rest(self, facts: Facts) -> list[Text]:
+        """The lines under the table."""
+        states = [brief.group(one, self.names) for one in glance.states(facts)]
+        blocks: tuple[tuple[str, Sequence[Value]], ...] = (
+            (N_("Cannot tell"), [brief.unseen(one, self.names) for one in glance.unseen(facts)]),
+            (N_("Set apart"), [*states, *brief.rejected(facts.rejected)]),
+            (N_("Doubts"), brief.remarks(*glance.doubts(facts))),
+            (N_("Images"), brief.images(glance.images(facts), self.console.width - INDENT)),
+            (N_("Counts"), [*brief.counts(facts), *brief.aside(facts)]),
+        )
+        lines = [line for title, said in blocks if said for line in self.block(title, said)]
+        return [Text(), *lines, *self.runs(facts)]
+
+    @property
+    def names(self) -> int:
+        """Characters that the names of a line may take, the same in every language."""
+        return self.console.width - FURTHER
 
     def first_lines(self, facts: Facts) -> None:
         """What moved, by how much and how sure, and what to do next."""
         self.line(phrases.headline(facts), _STYLES.get(facts.verdict, "bold"))
         for finding in facts.lead:
-            self.line(phrases.told(finding))
-        for step in facts.steps:
-            self.line(phrases.step(step), "bold")
+            self.line(brief.glimpse(finding, self.console.width))
+        for step in brief.next_steps(facts.steps, glance.STEPS):
+            self.line(step, "bold")
+        if facts.hidden:
+            self.line(phrases.hidden(facts.hidden))
 
-    def counts(self, facts: Facts) -> None:
-        self.console.print()
-        hidden = [phrases.hidden(facts.hidden)] if facts.hidden else []
-        for sentence in (*phrases.coverage(facts), *hidden, *map(doubts.sentence, facts.caveats)):
-            self.line(sentence)
+    def moved(self, listed: Listed[Moved]) -> None:
+        """The table of what moved, worst first."""
+        if listed:
+            self.console.print()
+            self.line(Phrase(N_("What moved (n: baseline/candidate runs; MDE: smallest detectable change)")), "bold")
+        if listed.rows:
+            self.table([self.row(entry) for entry in listed.rows])
+        if listed.left_out:
+            self.line(brief.more(listed.left_out), "dim")
 
-    def findings(self, title: str, listed: Listed[Finding]) -> None:
-        self.table(title, _FINDING_HEADS, [self.finding(row) for row in listed.rows], listed.left_out)
-
-    def finding(self, row: Finding) -> list[Text]:
-        how = numbers.kind(row)
-        cells = (
-            numbers.change(row.effect, how),
-            phrases.interval(row),
-            numbers.pvalue(row.p),
-            phrases.runs(row),
-            numbers.detectable(row.mde, how),
+    def row(self, entry: Moved) -> _Line:
+        finding, how = entry.finding, numbers.kind(entry.finding)
+        cells: tuple[Value, ...] = (
+            phrases.verdict_name(entry.verdict),
+            brief.place(entry),
+            numbers.change(finding.effect, how),
+            brief.bounds(finding),
+            numbers.pvalue(finding.p),
+            phrases.runs(finding).replace(" ", ""),
+            numbers.detectable(finding.mde, how),
         )
-        return [self.what(row, phrases.metric_name(row.metric)), *map(self.text, cells)]
+        config = brief.label_parts(finding)[0]
+        return _Line(config, _STYLES.get(entry.verdict, ""), tuple(map(self.say, cells)))
 
-    def evals(self, title: str, listed: Listed[Finding]) -> None:
-        """Evals as a table, and under it the doubts of each, which are too long for a column."""
-        self.table(title, _EVAL_HEADS, [self.eval(row) for row in listed.rows], listed.left_out)
-        for row in listed.rows:
-            if said := doubts.alarms(row):
-                self.indented(phrase(N_("%(names)s: %(sentence)s"), names=phrases.label(row), sentence=said))
+    def table(self, rows: Sequence[_Line]) -> None:
+        """One line per row; a name that is too long for its column stands on a line of its own."""
+        heads = tuple(self.say(Phrase(head)) for head in _HEADS)
+        is_wide = self.console.width >= WIDE
+        lines = [_Line(r.config, r.style, _named(r)) if is_wide else r for r in rows]
+        widths = _widths([heads, *(line.cells for line in lines)], self.console.width)
+        self.console.print(Text(_laid(heads, widths), style="dim"))
+        config = ""
+        for line in lines:
+            if not is_wide and line.config != config:
+                config = line.config
+                self.line(config, "bold")
+            self.laid(line, widths)
 
-    def eval(self, row: Finding) -> list[Text]:
-        change = numbers.change(row.effect, numbers.kind(row))
-        cells = (phrases.values(row), change, phrases.interval(row), numbers.pvalue(row.p), phrases.runs(row))
-        return [self.what(row, phrases.eval_metric(row)), *map(self.text, cells)]
+    def laid(self, line: _Line, widths: Sequence[int]) -> None:
+        verdict, name, *figures = line.cells
+        if cell_len(name) > widths[1]:
+            self.styled(f"{_padded(verdict, widths[0])} {name}", verdict, line.style)
+            verdict, name = "", ""
+        self.styled(_laid((verdict, name, *figures), widths), verdict, line.style)
 
-    def apart(self, title: str, listed: Listed[Unmatched]) -> None:
-        rows = [[self.what(row, phrases.row_run(row)), self.text(doubts.sentence(row.reason))] for row in listed.rows]
-        self.table(title, _APART_HEADS, rows, listed.left_out)
+    def styled(self, text: str, verdict: str, style: str) -> None:
+        said = Text(text.rstrip())
+        said.stylize(style, 0, len(verdict))
+        self.console.print(said, no_wrap=True, overflow="ellipsis", crop=True)
 
-    def notes(self, facts: Facts) -> None:
-        if facts.doubts:
-            self.title(N_("Doubts and remarks"))
-        for note in facts.doubts.rows:
-            self.indented(doubts.note(note))
+    def block(self, title: str, said: Sequence[Value]) -> list[Text]:
+        """A title and its lines; a continuation stands further in."""
+        found = [Text(self.say(Phrase(title)), style="bold")]
+        for one in said:
+            parts = _wrapped(self.say(one), max(2, self.console.width - INDENT))
+            found += [Text(("    " if place else "  ") + part) for place, part in enumerate(parts)]
+        return found
 
-    def rejected(self, listed: Listed[Reason]) -> None:
-        rows = [[self.text(numbers.count(row.rows)), self.text(doubts.sentence(row.caveat))] for row in listed.rows]
-        self.table(N_("Rows that could not be read"), _REJECTED_HEADS, rows, listed.left_out)
-
-    def images(self, listed: Listed[ImageChange]) -> None:
-        self.table(N_("Images"), _IMAGE_HEADS, [self.image(row) for row in listed.rows], listed.left_out)
-
-    def image(self, row: ImageChange) -> list[Text]:
-        names = (phrases.image_text(row.before), phrases.image_text(row.after))
-        return [*map(self.text, names), self.text(phrases.sameness(row.sameness))]
-
-    def runs(self, facts: Facts) -> None:
-        """One line per run, never folded, so that an address can be clicked or copied."""
-        self.title(N_("Runs"))
-        for name, listed in (("candidate", facts.candidate), ("baseline", facts.baseline)):
-            for run in listed.rows:
-                where = run_url(run) or phrases.run_name(run)
-                line = phrase(
-                    N_("%(side)s, %(day)s: %(run)s"), side=phrases.side(name), day=phrases.started(run), run=where
-                )
-                self.console.print(self.text(line), soft_wrap=True)
-        if facts.baseline.left_out:
-            self.line(phrases.left_out(facts.baseline.left_out), "dim")
-
-    def what(self, row: Finding | Unmatched, beside: Value) -> Text:
-        """The name of a row, and under it its verdict in colour and what the verdict is about."""
-        verdict = Text(self.say(phrases.verdict_name(row.verdict)), style=_STYLES.get(row.verdict, ""))
-        return Text("\n").join([self.text(phrases.label(row)), Text("  ").join([verdict, self.text(beside)])])
-
-    def table(self, title: str, heads: Sequence[str], rows: list[list[Text]], left_out: int) -> None:
-        """One table; every row has a cell for every heading."""
-        if not rows and not left_out:
-            return
-        self.title(title)
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for head in heads:
-            table.add_column(self.say(Phrase(head)), overflow="fold", no_wrap=head not in _TEXTS)
-        for row in rows:
-            table.add_row(*row)
-        self.console.print(table)
-        if left_out:
-            self.line(phrases.left_out(left_out), "dim")
-
-    def title(self, msgid: str) -> None:
-        self.console.print()
-        self.line(Phrase(msgid), "bold")
+    def runs(self, facts: Facts) -> list[Text]:
+        """One line per side, never folded, so that an address can be clicked or copied."""
+        sides = (("candidate", facts.candidate), ("baseline", facts.baseline))
+        return [Text(f"  {self.say(said)}") for name, listed in sides for said in brief.newest(name, listed)]
 
     def line(self, said: Value, style: str = "") -> None:
         self.console.print(Text(self.say(said), style=style))
-
-    def indented(self, said: Value) -> None:
-        self.console.print(Padding(self.text(said), (0, 0, 0, 2)))
-
-    def text(self, said: Value) -> Text:
-        return Text(self.say(said))
 
     def say(self, said: Value) -> str:
         return self.language.say(said, escapes.plain)
 
 
-def _flat(listed: Listed[Moved]) -> Listed[Finding]:
-    return Listed(tuple(row for entry in listed.rows for row in entry.rows), listed.left_out)
+_HAN, _CLOSING = r"\u3400-\u9fff", "，。：；）、"
+_PIECE = re.compile(rf"（?(?:[{_HAN}]|[^\s{_HAN}（{_CLOSING}]+)[{_CLOSING}]*\s*|\s+|\S")
+"""What stays on one line: a word or a Han character, with the full-width marks that hold on to it."""
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; Chinese has no blanks, so a line may end after any of its characters.
+
+    >>> _wrapped("评估：无定论 13，低于 1.3 的变化", 16)
+    ['评估：无定论', '13，低于 1.3 的', '变化']
+    """
+    lines = [""]
+    for piece in _PIECE.findall(text):
+        if lines[-1] and cell_len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [part for line in lines for part in chop_cells(line.rstrip(), width)]
+
+
+def _named(line: _Line) -> tuple[str, ...]:
+    verdict, name, *figures = line.cells
+    return (verdict, f"{line.config} {name}".strip(), *figures)
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Columns as wide as their longest cell; the names get what is left."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    others = sum(widths) - widths[1] + len(widths) - 1
+    return [widths[0], max(0, min(widths[1], room - others)), *widths[2:]]
+
+
+def _laid(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " ".join(
+        _padded(cell, width, right=place >= LEFT) for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+
+
+def _padded(cell: str, width: int, *, right: bool = False) -> str:
+    blank = " " * max(0, width - cell_len(cell))
+    return blank + cell if right else cell + blank
