@@ -124,11 +124,15 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file to load: its rows, and the metrics that have a column in it."""
+    """A file to load: its rows, and the metrics that have a column in it.
+
+    `is_new`: this version wrote it, so a metric without a column has no value in it, among the extra ones neither.
+    """
 
     file: archive.File
     height: int
-    metrics: tuple[str, ...]
+    metrics: frozenset[str]
+    is_new: bool
 
 
 def everything(_: Run) -> bool:
@@ -228,9 +232,21 @@ class Store:
         with self._transaction():
             landed = self._ask("SELECT file FROM landed WHERE file IN (SELECT unnest($names))", names=list(names))
             fresh = [file for name, file in names.items() if name not in set(landed["file"])]
-            return self._load_fresh(fresh, parts[0].metrics) if fresh else Landed()
+            return self._load_fresh(fresh, parts) if fresh else Landed()
 
-    def _load_fresh(self, files: Sequence[archive.File], metrics: Sequence[str]) -> Landed:
+    def _incoming(self, parts: Sequence[_Part]) -> dict[str, str]:
+        """By metric, the column that these files bring; none for a metric that no file has a value of."""
+        present = frozenset().union(*(part.metrics for part in parts))
+        if all(part.is_new for part in parts):
+            return {name: quoted(name) for name in self._metrics if name in present}
+        return {name: incoming_column(name, name in present) for name in self._metrics}
+
+    def _compared(self, parts: Sequence[_Part]) -> str:
+        """The columns of all metrics, so that rows of files with other columns have comparable hashes."""
+        brought = self._incoming(parts)
+        return ", ".join(brought.get(name, f"NULL::DOUBLE AS {quoted(name)}") for name in self._metrics)
+
+    def _load_fresh(self, files: Sequence[archive.File], chunk: Sequence[_Part]) -> Landed:
         paths = [str(file.path) for file in files]
         self._con.execute(question("land_incoming"), {"files": paths})
         self._learn_series()
@@ -238,12 +254,14 @@ class Store:
         rivals = self._con.sql("SELECT DISTINCT id FROM runs WHERE id IN (SELECT run_id FROM incoming)").fetchall()
         parts = {
             "values": ", ".join(map(quoted, self._metrics)),
-            "incoming": ", ".join(incoming_column(name, name in metrics) for name in self._metrics),
+            "incoming": "".join(f", {column}" for column in self._incoming(chunk).values()),
             "run ids": ", ".join(str(number) for (number,) in rivals) or "NULL",
             "files": listed(paths),
         }
         # Values are compared where there is something to compare with; elsewhere a hash of each would be wasted.
-        self._con.execute(question("land_contents", **parts), {"files": clashing or paths[:1]})
+        looked_at = clashing or paths[:1]
+        compared = self._compared([part for part in chunk if str(part.file.path) in set(looked_at)])
+        self._con.execute(question("land_contents", compared=compared, **parts), {"files": looked_at})
         self._learn_runs()
         landed = self._rank("points", parts) + self._rank("scores", parts)
         rejections = self._count("rejection")
@@ -619,16 +637,16 @@ def _checked(files: Iterable[archive.File], broken: list[str]) -> Iterator[_Part
         except archive.BrokenFile as flaw:
             broken.append(str(flaw))
         else:
-            yield _Part(file, len(rows), tuple(name for name in POINT_METRICS if name in rows.columns))
+            yield _Part(file, len(rows), frozenset(rows.columns).intersection(POINT_METRICS), False)
 
 
 def _chunks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
-    """Parts together up to the size of a chunk, all with the same columns."""
+    """Parts together up to the size of a chunk, files of other versions apart."""
     chunk: list[_Part] = []
     height = 0
     for part in parts:
         full = height >= _CHUNK_ROWS or len(chunk) >= _CHUNK_FILES
-        if chunk and (full or part.metrics != chunk[0].metrics):
+        if chunk and (full or part.is_new != chunk[0].is_new):
             yield chunk
             chunk, height = [], 0
         chunk.append(part)
@@ -639,7 +657,8 @@ def _chunks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
 
 def _part(batch: Batch, written: Future[archive.File]) -> _Part:
     height = len(batch.points) + len(batch.scores) + len(batch.rejections)
-    return _Part(written.result(), height, POINT_METRICS)
+    metrics = frozenset().union(*(point.metrics for point in batch.points)).intersection(POINT_METRICS)
+    return _Part(written.result(), height, metrics, True)
 
 
 def _first_run(rows: pl.DataFrame) -> Run | None:

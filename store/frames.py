@@ -53,11 +53,11 @@ COLUMNS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
     "raw": pl.String,  # the raw row of a point: long, so a load leaves this column alone
     **dict.fromkeys(POINT_METRICS, pl.Float64),
 }
-"""Columns of an archive file: fixed ones, then one double per metric, NULL where a row has no such metric."""
+"""Columns of an archive file: fixed ones, then a double per metric that a row has, NULL where another has none."""
 
 ACCURACIES: Final = ("strict", "strict_se", "flexible", "flexible_se", "score")
 
-_EMPTY: Final = pl.DataFrame(schema=dict(COLUMNS))
+_EMPTY: Final = pl.DataFrame(schema={name: kind for name, kind in COLUMNS.items() if name not in POINT_METRICS})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 

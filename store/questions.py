@@ -51,5 +51,6 @@ def listed(paths: Sequence[str]) -> str:
 
 
 def incoming_column(name: str, in_files: bool) -> str:
-    """A metric as the files hold it; files older than the metric hold it among the extra ones."""
-    return quoted(name) if in_files else f"{from_extra(name)} AS {quoted(name)}"
+    """A metric as files of any version hold it: those older than the metric have it among the extra ones."""
+    value = f"coalesce({quoted(name)}, {from_extra(name)})" if in_files else from_extra(name)
+    return f"{value} AS {quoted(name)}"

@@ -141,10 +141,13 @@ def test_a_stray_file_is_not_of_the_archive(tmp_path: Path) -> None:
     assert list(archive.files(tmp_path)) == [file]
 
 
-def test_every_metric_of_the_table_has_a_column_and_no_other_column_has_its_name() -> None:
+def test_a_file_has_the_fixed_columns_and_those_of_the_metrics_that_it_brings() -> None:
     assert set(POINT_METRICS) <= set(COLUMNS)
     assert len(COLUMNS) == 25 + len(POINT_METRICS)
-    assert to_frame(FULL).schema == pl.Schema(dict(COLUMNS))
+    brought = set().union(*(point.metrics for point in FULL.points)) & set(POINT_METRICS)
+    expected = {name: kind for name, kind in COLUMNS.items() if name not in POINT_METRICS or name in brought}
+    assert dict(to_frame(FULL).schema) == dict(pl.Schema(expected))
+    assert brought
 
 
 def test_values_that_are_not_finite_become_absent() -> None:

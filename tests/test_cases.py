@@ -534,8 +534,9 @@ def test_a_stored_error_of_zero_or_text_is_computed_again(tracker: Tracker) -> N
 def test_a_gate_missed_by_one_question_fails_and_says_how_far(tracker: Tracker, tmp_path: Path) -> None:
     thresholds = write(tmp_path / "thresholds.json", {"default": {"gsm8k": 0.83}})
     short = evaluation(0.9553, em_strict=0.828125, em_strict_se=0.0236, n_eff=256)
-    answer = judged(tracker, [bundle(run(1), [], [evaluation(0.9553)])], bundle(run(2, "2026-06-12T00:00:00Z"), [], [short]),
-                    "--thresholds", str(thresholds))  # fmt: skip
+    past = [bundle(run(1), [], [evaluation(0.9553)])]
+    candidate = bundle(run(2, "2026-06-12T00:00:00Z"), [], [short])
+    answer = judged(tracker, past, candidate, "--thresholds", str(thresholds))
     (gate,) = [c for one in answer["findings"] for c in one["caveats"] if c["code"] == "below_threshold"]
     assert (gate["correct"], gate["n"], gate["needed"]) == (212, 256, 213)
 

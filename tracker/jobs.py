@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from store.duck import Info, Landed, Loaded, Store
-from store.identity import unmapped
 from store.metrics import ADVISORY_METRICS, GATE_METRICS, POINT_METRICS
 from store.readers import read
 from store.records import Batch, Caveat, Comparison, Finding, Point, Run, RunKey, Score, Trouble, Unmatched
@@ -133,10 +132,8 @@ class _Tally:
         self.duplicates += batch.duplicates
         self.rejections.update(f"{one.reason}: {one.field}" if one.field else one.reason for one in batch.rejections)
         rows: tuple[Point | Score, ...] = (*batch.points, *batch.scores)
-        for row in rows:
-            if row.invalid:
-                self.invalid[row.invalid.code] += 1
-            self.unmapped.update(f"{name} {spelling!r}" for name, spelling in unmapped(row.series))
+        self.invalid.update(row.invalid.code for row in rows if row.invalid)
+        self.unmapped.update(_spelling(doubt) for row in rows for doubt in row.caveats if doubt.code == "unmapped")
         reasons = standing(batch.run).reasons
         if reasons and (batch.points or batch.scores):
             said = (f"{name} {value}" for reason in reasons for name, value in reason.values)
@@ -194,6 +191,11 @@ class Question:
     against: str = "previous"
     metrics: tuple[str, ...] = ()
     thresholds: Thresholds | None = None
+
+
+def _spelling(unmapped: Caveat) -> str:
+    said = dict(unmapped.values)
+    return f"{said['field']} {said['spelling']!r}"
 
 
 def compare(question: Question, where: Where, settings: Settings = Settings()) -> Comparison:

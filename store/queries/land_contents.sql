@@ -5,7 +5,7 @@ SELECT
     file_row_number AS position,
     hash(/* values */) AS content
 FROM (
-    SELECT extra, filename, file_row_number, /* incoming */
+    SELECT extra, filename, file_row_number, /* compared */
     FROM read_parquet($files, union_by_name = true, filename = true, file_row_number = true, hive_partitioning = false)
     WHERE kind = 'point'
 )

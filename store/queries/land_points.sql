@@ -54,7 +54,7 @@ WHERE r.old = points.rowid AND (r.current <> points.current OR r.contested <> po
 INSERT INTO points BY NAME
 SELECT
     r.run_id, r.attempt, r.series, r.current, r.contested, i.recipe, i.image, i.pool, i.place, i.place_index,
-    make_timestamp(epoch_us(i.created_at)) AS created_at, i.collected, i.invalid, i.caveats, i.extra, r.richness, r.file,
+    make_timestamp(epoch_us(i.created_at)) AS created_at, i.collected, i.invalid, i.caveats, i.extra, r.richness, r.file
     /* incoming */
 FROM read_parquet(
     /* files */, union_by_name = true, filename = true, file_row_number = true, hive_partitioning = false

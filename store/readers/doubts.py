@@ -72,8 +72,9 @@ def denominator(series: Series, metrics: Mapping[str, float]) -> tuple[Caveat, .
         return ()
     total = metrics.get("tput_per_gpu", 0.0) * series.layout.gpus
     ratio = total * latency / (series.conc * (series.isl + series.osl))
-    known = Caveat.of("denominator_suspicious", ratio=round(ratio, 2), gpus=series.layout.gpus)
-    return (known,) if ratio > BUSIER_THAN_POSSIBLE else ()
+    if ratio <= BUSIER_THAN_POSSIBLE:
+        return ()
+    return (Caveat.of("denominator_suspicious", ratio=round(ratio, 2), gpus=series.layout.gpus),)
 
 
 def completion(total: float | None, successful: float | None) -> Doubts:
