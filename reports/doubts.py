@@ -85,6 +85,14 @@ _COMPARISON = {
         N_("Nothing confirms the unit of the latencies."),
     ),
     "recipe_changed": (N_("The recipe changed between the sides."),),
+    "workload_differs": (
+        N_("The workload differs: %(field)s was %(baseline)s, now %(candidate)s."),
+        N_("The workload differs between the sides."),
+    ),
+    "workload_off_nominal": (
+        N_("A prompt held %(tokens)s tokens, nominally %(nominal)s: client and server do not count alike."),
+        N_("Prompts are not as long as the row says."),
+    ),
     "unofficial": (N_("The run is not an official sweep."),),
     "unofficial_path": (
         N_("The run is not an official sweep: its workflow is %(path)s."),

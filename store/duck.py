@@ -379,6 +379,11 @@ class Store:
         rows = self._ask(question("newest_of_configs"), **asked)
         return {config: RunKey(number, attempt) for config, number, attempt in rows.iter_rows()}
 
+    def sayings(self, keys: Collection[str]) -> Iterator[tuple[str, str, dict[str, float]]]:
+        """Run, series and what its row said beside its metrics, for every row of some series that said anything."""
+        for run, key, text in self._ask(question("sayings"), keys=list(keys)).iter_rows():
+            yield run, key, json.loads(text)
+
     def measured_images(self) -> pl.DataFrame:
         """Which run attempts measured which image."""
         return self._ask(question("measured_images"))

@@ -615,3 +615,62 @@ def test_absent_null_nan_and_zero_are_four_things_of_which_none_is_a_number(trac
     reasons = {one["conc"]: one["reason"]["code"] for one in invalid}
     assert reasons[16] == "zero_throughput"
     assert {reasons[4], reasons[8], reasons[64]} == {"no_throughput"}
+
+
+def one_point(run_id: int, day: str, tput: float, conc: int = 4, **said: Any) -> Json:
+    return bundle(run(run_id, f"{day}T00:00:00Z"), [row(conc, tput, **said)])
+
+
+def test_prompts_counted_by_another_tokenizer_are_another_workload(tracker: Tracker) -> None:
+    past = [one_point(1, "2026-06-01", 433.76, total_input_tokens=285600, num_prompts=40)]
+    off = one_point(2, "2026-06-12", 271.7, image=NEXT_IMAGE, total_input_tokens=1436840, num_prompts=40)
+    answer = judged(tracker, past, off)
+    (apart,) = answer["unmatched"]
+    assert (apart["verdict"], apart["reason"]["code"]) == ("not_comparable", "workload_off_nominal")
+    assert apart["reason"]["tokens"] == 35921
+    assert not [one for one in answer["findings"] if one["change"] is not None]
+    assert "35921" in tracker("compare", tracker.folder / "candidate.json", "--format", "markdown").out
+
+
+def test_a_run_with_foreign_prompts_is_no_baseline_and_the_one_before_it_is(tracker: Tracker) -> None:
+    past = [one_point(1, "2026-05-01", 440.0, total_input_tokens=285600, num_prompts=40)]
+    past += [one_point(2, "2026-05-15", 271.7, total_input_tokens=1436840, num_prompts=40)]
+    good = one_point(3, "2026-06-12", 441.0, image=NEXT_IMAGE, total_input_tokens=285700, num_prompts=40)
+    answer = judged(tracker, past, good)
+    point = finding(answer, scope="point", metric="tput_per_gpu")
+    assert point["runs"]["baseline"] == ["1/1"]
+    assert point["change"] == pytest.approx(441 / 440 - 1)
+    assert not FLAGS & {one["verdict"] for one in answer["findings"]}
+
+
+def test_a_gain_by_another_client_setting_is_not_compared(tracker: Tracker) -> None:
+    mtp = {"spec_decoding": "mtp"}
+    past = [one_point(1, "2026-06-01", 800.0, use_chat_template=True, acceptance_length=2.5, **mtp)]
+    new = one_point(2, "2026-06-12", 1072.0, image=NEXT_IMAGE, use_chat_template=False, acceptance_length=3.55, **mtp)
+    (apart,) = judged(tracker, past, new)["unmatched"]
+    assert apart["reason"] == {"code": "workload_differs", "field": "use_chat_template", "baseline": 1, "candidate": 0}
+
+
+def test_a_warm_prefix_cache_on_random_prompts_is_another_workload_point_by_point(tracker: Tracker) -> None:
+    cold = {1: 40.0, 4: 150.0, 8: 250.0, 16: 400.0}
+    warm = {1: (40.2, 0.0), 4: (239.0, 0.93), 8: (440.0, 0.9), 16: (500.0, 0.41)}
+    past = [bundle(run(1), [row(c, v, prefix_cache_hit_rate=0.0) for c, v in cold.items()])]
+    rows = [row(c, v, image=NEXT_IMAGE, prefix_cache_hit_rate=rate) for c, (v, rate) in warm.items()]
+    answer = judged(tracker, past, bundle(run(2, "2026-06-12T00:00:00Z"), rows))
+    assert sorted(one["conc"] for one in answer["unmatched"] if one["verdict"] == "not_comparable") == [4, 8, 16]
+    points = [one for one in answer["findings"] if (one["scope"], one["metric"]) == ("point", "tput_per_gpu")]
+    assert [(one["conc"], round(one["change"], 4)) for one in points] == [(1, 0.005)]
+
+
+def test_a_measurement_that_includes_the_warm_up_is_not_compared_and_its_pattern_is_only_suspected(
+    tracker: Tracker,
+) -> None:
+    level = {"median_tpot": 0.00356, "median_intvty": 1 / 0.00356, "median_e2el": 4.4, "median_ttft": 0.784}
+    level["median_itl"] = 0.00356
+    cold = {**level, "p99_ttft": 5.18, "mean_ttft": 1.468, "image": NEXT_IMAGE}
+    past = [one_point(1, "2026-06-01", 28.9, 8, num_warmups=8, p99_ttft=1.694, mean_ttft=1.043, **level)]
+    (apart,) = judged(tracker, past, one_point(2, "2026-06-12", 26.35, 8, num_warmups=0, **cold))["unmatched"]
+    assert (apart["verdict"], apart["reason"]["field"]) == ("not_comparable", "num_warmups")
+    silent = judged(tracker, past, one_point(3, "2026-06-12", 26.35, 8, **cold))
+    assert finding(silent, scope="curve", metric="tput_per_gpu")["verdict"] == "suspected"
+    assert finding(silent, scope="curve", metric="median_tpot")["verdict"] not in FLAGS

@@ -210,12 +210,13 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         sides.candidate(question.candidate, past, chosen) as new,
     ):
         history = sides.history(past, new, baseline, chosen)
-        judged = judge_frames(history, new.frame, sides.with_learned_scales(settings, past), baseline)
+        alike = sides.comparable(past, new, history)
+        judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
         base = sides.runs_by_text(past, judged.baseline_runs)
         eval_findings, eval_unmatched = _judge_scores(past, new, base, question.thresholds)
         absent = describe.absent_curves(sides.sweeps_before(past, new), new)
         found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
-        apart: tuple[Unmatched, ...] = (*judged.unmatched, *eval_unmatched, *absent)
+        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
         return Comparison(
             candidate=new.runs,

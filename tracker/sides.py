@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from store.identity import series_key
 from store.readers import read
 from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
 from store.runs import standing
+from tracker import workload
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
@@ -207,6 +209,14 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
     for key in sorted(set(newest.values())):
         configs = [config for config, run in newest.items() if run == key]
         yield key, past.points(key).filter(pl.col("config").is_in(configs))
+
+
+def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+    """Both sides without what was measured under another workload."""
+    told = new.points.filter(pl.col("extra").is_not_null() & (pl.col("status") == "valid"))
+    said = {key: json.loads(text) for key, text in told.select("series", "extra").iter_rows()}
+    earlier = past.sayings(said) if past is not None and said else ()
+    return workload.alike(rows, new.frame, new.series, said, earlier)
 
 
 def with_learned_scales(settings: Settings, past: Store | None) -> Settings:
