@@ -32,7 +32,7 @@ def rows(size: int, level: np.random.Generator, image: str, family: int = 0) -> 
         conc, curve = 2 ** (index % 8), index // 8
         one = row(conc, 1000.0 * float(np.exp(0.005 * level.standard_normal())), image=image, hw="b200")
         one |= {
-            "isl": 1024 + family,
+            "isl": 1024 + family + 1024 * (curve // 128),
             "tp": 1 + curve % 8,
             "ep": 1 + curve // 8 % 8,
             "spec_decoding": ("none", "mtp")[curve // 64 % 2],

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from reports.things import (
@@ -339,7 +340,7 @@ def _by_badness(finding: Finding) -> tuple[int, float, str, str]:
     return (RANK[finding.verdict], -badness(finding), finding.key, finding.metric)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what many lists ask for is found once
 class Chooser:
     """The findings and what stands beside them, asked for one list at a time."""
 
@@ -484,9 +485,13 @@ class Chooser:
                 found.setdefault(finding.config, set()).add(finding.key)
         return found
 
+    @cached_property
+    def _measured(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if decides(f) and not is_eval(f))
+
     def _gate(self, wanted: Callable[[Finding], bool]) -> tuple[Finding, ...]:
         """Gate findings of measurements, worst first; a point is told by one of them, the one that judges it."""
-        rows = [f for f in self.findings if decides(f) and not is_eval(f) and wanted(f)]
+        rows = [f for f in self._measured if wanted(f)]
         points: dict[str, list[Finding]] = {}
         for row in rows:
             if row.scope is Scope.POINT:

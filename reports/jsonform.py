@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -134,6 +135,7 @@ def _identity(series: Series | None, config: str) -> Json:
     return {"config": config, **fields, **_shape(series)}
 
 
+@lru_cache(maxsize=4096)
 def _shape(series: Series | None) -> Json:
     if series is None:
         return dict.fromkeys(("layout", "gpus", "curve"))
