@@ -332,9 +332,13 @@ class Store:
 
     def tidy(self, run: RunKey | int, metrics: Sequence[str] | None = None) -> pl.DataFrame:
         """The valid points of a run as it stood after an attempt, one row per point and metric."""
+        return self.tidied(self._points(run, self._chosen(metrics)), metrics)
+
+    def tidied(self, points: pl.DataFrame, metrics: Sequence[str] | None = None) -> pl.DataFrame:
+        """The valid ones of points that were asked for, one row per point and metric."""
         chosen = self._chosen(metrics)
-        wide = self._points(run, chosen).filter(pl.col("status") == "valid")
-        return _tidy(wide.select(*TIDY_KEYS, *chosen), chosen)
+        valid = points.filter(pl.col("status") == "valid")
+        return _tidy(valid.select(*TIDY_KEYS, *chosen), chosen)
 
     def invalid(self, run: RunKey | int) -> pl.DataFrame:
         """The points of a run that must not be judged, with the reason as JSON of a caveat."""

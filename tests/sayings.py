@@ -182,7 +182,8 @@ def a_screen() -> Comparison:
 
 
 VALUES: dict[str, object] = {
-    "tokens": 35921, "nominal": 8192, "have": 1, "need": 3, "runs": 2, "days": 49, "points": 4, "dropped": 1, "failed": 289, "total": 320, "number": 7,
+    "tokens": 35921, "nominal": 8192,
+    "have": 1, "need": 3, "runs": 2, "days": 49, "points": 4, "dropped": 1, "failed": 289, "total": 320, "number": 7,
     "score": 0.828125, "threshold": 0.83, "before": 0.9553, "growth": 0.0312, "standard_error": 0.0236, "n": 1319,
     "correct": 212, "needed": 213, "baseline": 1319, "of": 8, "siblings": 0.9571, "count": 7, "last_good": 0.9561,
     "change": 1.566, "p": 0.0042, "value": 1.25, "said": 16, "topology": 8, "limit": 0.5,

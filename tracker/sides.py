@@ -139,7 +139,7 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
     return Side(
         runs=tuple(current),
         points=points,
-        frame=pl.concat([store.tidy(run.key, metrics) for run in current], how="vertical_relaxed"),
+        frame=store.tidied(points, metrics),
         scores=scores,
         rejected=tuple(row for run in current for row in store.rejections(run.key)),
         series=store.series(set(points["series"])),
