@@ -316,14 +316,14 @@ class Store:
 
     # Questions: points
 
-    def points(self, run: RunKey | int) -> pl.DataFrame:
+    def points(self, run: RunKey | int, metrics: Sequence[str] | None = None) -> pl.DataFrame:
         """Every version of every point of a run as it stood after an attempt (the newest for a bare id).
 
-        All metrics are columns.
+        Metrics, all of them unless some are named, are columns.
 
         `status` is valid, invalid, contested (rows of one point with nothing that decides between them), superseded.
         """
-        return self._points(run, self._metrics)
+        return self._points(run, self._chosen(metrics))
 
     def _points(self, run: RunKey | int, metrics: Sequence[str]) -> pl.DataFrame:
         found = self.run(run)
@@ -401,13 +401,19 @@ class Store:
         return tuple(map(_score, rows.iter_rows(named=True)))
 
     def score_history(
-        self, keys: Collection[str] | None = None, *, before: Run | None = None, without: Collection[int] = ()
+        self,
+        keys: Collection[str] | None = None,
+        *,
+        runs: Collection[int] | None = None,
+        before: Run | None = None,
+        without: Collection[int] = (),
     ) -> tuple[Score, ...]:
-        """The scores of some series keys (of all without keys), oldest run first.
+        """The scores of some series keys and of some runs (of all where neither is named), oldest run first.
 
         `before` and `without` as in `history`.
         """
-        rows = self._scores(keys=None if keys is None else list(keys), **_score_window(before, without))
+        asked = {"keys": None if keys is None else list(keys), "runs": None if runs is None else list(runs)}
+        rows = self._scores(**asked, **_score_window(before, without))
         return tuple(map(_score, rows.iter_rows(named=True)))
 
     def score_frame(self) -> pl.DataFrame:
@@ -415,7 +421,7 @@ class Store:
         return self._scores().drop("series", "record").rename({"key": "series"})
 
     def _scores(self, **asked: Any) -> pl.DataFrame:
-        nothing = dict.fromkeys(("id", "as_of", "keys", "started_at", "attempt", "before_id"))
+        nothing = dict.fromkeys(("id", "as_of", "keys", "runs", "started_at", "attempt", "before_id"))
         return self._ask(question("scores"), **{**nothing, "without": [], **asked})
 
     def rejections(self, run: RunKey | int) -> tuple[Rejection, ...]:

@@ -208,7 +208,7 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
     newest = past.newest_of_configs(new.configs, new.newest, {run.id for run in new.runs})
     for key in sorted(set(newest.values())):
         configs = [config for config, run in newest.items() if run == key]
-        yield key, past.points(key).filter(pl.col("config").is_in(configs))
+        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs))
 
 
 def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
@@ -245,6 +245,5 @@ def past_scores(past: Store | None, new: Side, base: Sequence[Run]) -> tuple[Sco
         return ()
     ids = {run.id for run in new.runs}
     keys = {series_key(score.series) for score in new.scores}
-    earlier = past.score_history(keys, before=new.newest, without=ids) if keys else ()
-    beside = (score for run in base if run.id not in ids for score in past.scores(run.id))
-    return tuple(dict.fromkeys((*earlier, *beside)))
+    beside = {run.id for run in base} - ids
+    return past.score_history(keys, runs=beside, before=new.newest, without=ids)

@@ -1,4 +1,4 @@
--- The scores that count, oldest run first: of one run as it stood after an attempt, of some series, or of everything before a moment.
+-- The scores that count, oldest run first: of one run as it stood after an attempt, of some series or runs, or of everything before a moment.
 -- An eval row names no image: it has the image and recipe that the same run measured the same deployment with, if there is one.
 WITH ranked AS (
     SELECT
@@ -26,7 +26,11 @@ chosen AS (
     INNER JOIN runs AS r ON r.id = e.id AND r.attempt = e.newest
     WHERE
         c.tier = 1
-        AND ($keys IS NULL OR s.key IN (SELECT unnest($keys)))
+        AND (
+            ($keys IS NULL AND $runs IS NULL)
+            OR s.key IN (SELECT unnest($keys))
+            OR c.run_id IN (SELECT unnest($runs))
+        )
         AND c.run_id NOT IN (SELECT unnest($without))
         AND (
             $started_at IS NULL
