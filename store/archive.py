@@ -9,7 +9,6 @@ other bytes of the same batch: that is one more file, whose rows the database fi
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import polars as pl
 
 from store.frames import to_batch, to_frame
 from store.records import Batch, RunKey
+from store.whole import write_atomically
 
 _NAME = re.compile(r"run=(-?\d+)/attempt=(\d+)/([0-9a-f]{16})\.parquet$")
 
@@ -48,7 +48,7 @@ def write(batch: Batch, root: Path) -> File:
     file = File(batch.run.key, name, folder / f"{name}.parquet")
     if not (file.path.exists() and file.path.read_bytes() == content):
         folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(content, file.path)
+        write_atomically(file.path, content)
     return file
 
 
@@ -61,28 +61,6 @@ def _parquet(rows: pl.DataFrame) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
-
-
-def _write_whole(content: bytes, path: Path) -> None:
-    draft = path.with_name(f".{path.stem}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force a rename to the disk: without it a power cut may forget the name of a whole file."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def files(root: Path) -> Iterator[File]:

@@ -6,9 +6,7 @@ this module returns begins with the bytes that it was given.
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +21,7 @@ import yaml
 from store import yamltext
 from store.plan import matching
 from store.records import Trouble
+from store.whole import write_atomically
 
 REPOSITORY = "SemiAnalysisAI/InferenceX"
 SCENARIOS = ("fixed-seq-len", "agentic-coding")
@@ -547,34 +546,6 @@ def append_file(path: Path, entries: Sequence[Entry], *, known_keys: Collection[
     new = append(old, entries, known_keys=known_keys)
     write_atomically(path, new)
     return new[len(old) :]
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file whole: a reader, or a crash, meets the old bytes or the new ones. Mode and symlinks stay."""
-    target = path.resolve()
-    # The temporary file stands in the same folder, because a rename is atomic only within one file system.
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    mode = target.stat().st_mode & 0o7777 if target.exists() else None
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _refuse(reasons: Iterable[Flaw]) -> None:

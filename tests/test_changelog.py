@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import yamltext
-from store.changelog import CannotAppend, CannotRead, Entry, append, append_file, flaws, link, read, write_atomically
+from store.changelog import CannotAppend, CannotRead, Entry, append, append_file, flaws, link, read
+from store.whole import write_atomically
 
 IRREGULAR = b"""\
 - config-keys:
