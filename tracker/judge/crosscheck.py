@@ -123,7 +123,30 @@ def _configs(findings: Sequence[Finding]) -> list[Finding]:
     doubts: Mapping[tuple[str, str], Finding] = MappingProxyType(
         {(f.config, f.metric): f for f in findings if f.scope is Scope.CURVE and f.verdict in SETTLED}
     )
-    return [_config(finding, open_curves, doubts) for finding in findings]
+    curves = _curves_by_config(findings)
+    return [_config(finding, open_curves, doubts) for finding in findings if _speaks(finding, curves)]
+
+
+def _curves_by_config(findings: Sequence[Finding]) -> Mapping[str, Sequence[Finding]]:
+    """The curve findings of each configuration."""
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.scope is Scope.CURVE:
+            found.setdefault(finding.config, []).append(finding)
+    return found
+
+
+def _speaks(finding: Finding, curves: Mapping[str, Sequence[Finding]]) -> bool:
+    """A configuration says something of its own: it has several curves, one baseline, and moved as a whole.
+
+    What was called for the sake of a few points alone is told by these points.
+    """
+    if finding.scope is not Scope.CONFIG:
+        return True
+    mine = [curve for curve in curves.get(finding.config, ()) if curve.metric == finding.metric]
+    rebased = any(caveat.code == "recovery" for curve in mine for caveat in curve.caveats)
+    margin = finding.evidence.margin if finding.evidence else 0.0
+    return len(mine) > 1 and not rebased and not (_is_open(finding) and abs(finding.effect or 0.0) < margin)
 
 
 SETTLED = frozenset({Verdict.SUSPECTED, Verdict.RECOVERY})
