@@ -88,11 +88,35 @@ def _interactivity_rows() -> list[Metric]:
     return [*rows, Metric("std_intvty", unit, Better.UNKNOWN, "meaningless")]
 
 
+_AGENTIC = ("mean", "median", "p75", "p90", "p95")
+_TOKENS = ("input_tokens", "output_tokens", "expected_output_tokens")
+_HIT_RATES = ("gpu", "cpu", "external", "overall")
+
+
+def _agentic_rows() -> list[Metric]:
+    """What AgentX adds: request rate, latency of whole responses, interactivity by end-to-end time, lengths, caches."""
+    return [
+        *(Metric(f"{stat}_qps", "req/s", Better.HIGHER, "throughput") for stat in _AGENTIC),
+        *(Metric(f"{stat}_full_response_itl", "s", Better.LOWER, "itl") for stat in _AGENTIC),
+        *(
+            Metric(f"{stat}_{what}", "tok/s/user", Better.HIGHER, "tpot")
+            for what in ("full_response_intvty", "e2e_norm_intvty")
+            for stat in _AGENTIC
+        ),
+        *(Metric(f"{stat}_{what}", "tok", Better.UNKNOWN, "length") for what in _TOKENS for stat in (*_AGENTIC, "std")),
+        *(Metric(f"std_{what}", "", Better.UNKNOWN, "spread") for what in ("qps", "full_response_itl")),
+        *(Metric(f"server_{what}_cache_hit_rate", "fraction", Better.UNKNOWN, "cache") for what in _HIT_RATES),
+        Metric("server_gpu_usage_pct", "%", Better.UNKNOWN, "cache"),
+        Metric("server_gpu_total_tokens", "tok", Better.UNKNOWN, "cache"),
+        Metric("kv_cache_pool_tokens", "tok", Better.UNKNOWN, "cache"),
+        Metric("allocated_cpu_dram_gb", "GB", Better.UNKNOWN, "telemetry"),
+    ]
+
+
 _FIXED = (
     Metric("tput_per_gpu", "tok/s/GPU", Better.HIGHER, "throughput", Part.GATE),
     Metric("output_tput_per_gpu", "tok/s/GPU", Better.HIGHER, "throughput", same_as="tput_per_gpu"),
     Metric("input_tput_per_gpu", "tok/s/GPU", Better.HIGHER, "throughput", same_as="tput_per_gpu"),
-    Metric("mean_qps", "req/s", Better.HIGHER, "throughput"),
     Metric("total_tput_tps", "tok/s", Better.HIGHER, "throughput", same_as="tput_per_gpu"),
     Metric("output_tput_tps", "tok/s", Better.HIGHER, "throughput", same_as="tput_per_gpu"),
     Metric("input_tput_tps", "tok/s", Better.HIGHER, "throughput", same_as="tput_per_gpu"),
@@ -128,7 +152,9 @@ _ACCURACY = (
     Metric("score", "fraction", Better.HIGHER, "accuracy"),
 )
 
-METRICS = MappingProxyType({row.key: row for row in (*_FIXED, *_latency_rows(), *_interactivity_rows(), *_ACCURACY)})
+METRICS = MappingProxyType(
+    {row.key: row for row in (*_FIXED, *_latency_rows(), *_interactivity_rows(), *_agentic_rows(), *_ACCURACY)}
+)
 """Every metric that has a row, by key."""
 
 POINT_METRICS = tuple(row.key for row in METRICS.values() if row.family != "accuracy")

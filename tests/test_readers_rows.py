@@ -122,7 +122,7 @@ def test_nested_agentx_metrics_become_flat_keys(tmp_path):
     }
     assert {name: point.metrics.get(name) for name in expected} == expected
     assert "std_intvty" not in point.metrics | point.extra
-    assert point.extra["server_gpu_cache_hit_rate"] == 0.36
+    assert point.metrics["server_gpu_cache_hit_rate"] == 0.36
 
 
 @pytest.mark.parametrize("block", ["request_metrics", "server_metrics", "request_accounting"])
