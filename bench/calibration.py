@@ -11,17 +11,19 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from store.records import Finding
 from tracker.frames import compare_frames, learn_scales
-from tracker.judge.sweep import judge_frames
-from tracker.pairs import Baseline
+from tracker.judge.sweep import judge_frames, judge_settled
+from tracker.pairs import Baseline, CurvePair, pair
 from tracker.settings import Settings
+from tracker.stats.noise import Scales
 
 CALLED = ("regression", "improvement", "mixed")
 LOSSES = ("regression", "mixed")
@@ -293,8 +295,8 @@ NOISES: dict[str, Noise] = {
     "t3 1 %": lambda rng, shape: 0.01 * rng.standard_t(3, shape),
     "contaminated": _contaminated,
 }
-STORE_CURVES = 24
-"""Other curves of the simulated store, each with a history of six runs: what the noise is learned from."""
+STORE = (30, 8, 6)
+"""Other curves of the simulated store, their runs and points: 180 unchanged stretches to learn its noise from."""
 
 
 @dataclass(frozen=True)
@@ -327,40 +329,43 @@ def _frame(logs: np.ndarray, curves: Sequence[str], images: Sequence[str], start
 
 
 def simulate(noise: Noise, history: int, points: int, curves: int, seed: int) -> Tally:
-    """`curves` comparisons of one candidate run with `history` runs, all of one noise, in one store."""
+    """`curves` comparisons, each of one candidate run with `history` runs, all of one noise, in one store.
+
+    Each is judged by itself, as `judge_frames` does; the frames are read once for all of them.
+    """
     rng = np.random.default_rng(seed)
-    store = _frame(noise(rng, (STORE_CURVES, 6, 6)), [f"other {c}" for c in range(STORE_CURVES)], ["img-A"] * 6)
-    names = [f"curve {c}" for c in range(curves)]
+    others, names = [f"other {c}" for c in range(STORE[0])], [f"curve {c}" for c in range(curves)]
+    store = _frame(noise(rng, STORE), others, ["img-A"] * STORE[1])
     past = _frame(noise(rng, (curves, history, points)), names, ["img-A"] * history, 10)
-    logs = noise(rng, (curves, 1, points))
-    every = pl.concat([store, past])
-    settings = Settings(scales=learn_scales(every))
-    verdicts: list[str] = []
-    found: list[bool] = []
-    covered: list[bool] = []
-    limits: list[float] = []
-    for c, name in enumerate(names):
-        mine = every.filter(pl.col("curve") == name)
-        quiet = _curve_row(mine, _frame(logs[c : c + 1], [name], ["img-B"], 99), settings)
-        shifted = _curve_row(mine, _frame(logs[c : c + 1] - quiet["mde"], [name], ["img-B"], 99), settings)
-        verdicts.append(quiet["verdict"])
-        found.append(shifted["verdict"] in LOSSES)
-        covered.append(quiet["low"] <= 0 <= quiet["high"])
-        limits.append(quiet["mde"])
-    false = float(np.mean([verdict in CALLED for verdict in verdicts]))
-    return Tally(false, float(np.mean(found)), float(np.mean(covered)), float(np.median(limits)))
+    scales = learn_scales(pl.concat([store, past]))
+    candidate = _frame(noise(rng, (curves, 1, points)), names, ["img-B"], 99)
+    pairs = pair(past, candidate, Baseline()).pairs
+    quiet = [_curve_finding(one, scales) for one in pairs]
+    moved = [_curve_finding(_slower(one, said.mde), scales) for one, said in zip(pairs, quiet, strict=True)]
+    return Tally(
+        false=float(np.mean([said.verdict.value in CALLED for said in quiet])),
+        power=float(np.mean([said.verdict.value in LOSSES for said in moved])),
+        coverage=float(np.mean([said.low <= 0 <= said.high for said in quiet])),
+        median_mde=float(np.median([said.mde for said in quiet])),
+    )
 
 
-def _curve_row(history: pl.DataFrame, candidate: pl.DataFrame, settings: Settings) -> dict:
-    answer = compare_frames(history, candidate, settings)
-    return answer.filter(pl.col("scope") == "curve").row(0, named=True)
+def _slower(one: CurvePair, loss: float) -> CurvePair:
+    """The candidate slower by `loss` (natural log units) at every point."""
+    curve = replace(one.curve, candidate=one.curve.candidate - loss)
+    return replace(one, curve=curve, candidate=one.candidate - loss)
+
+
+def _curve_finding(one: CurvePair, scales: Scales) -> Finding:
+    findings = judge_settled([one], scales, Settings(), recovery=True)
+    return next(found for found in findings if found.scope == "curve")
 
 
 # ---------------------------------------------------------------- command line
 
 
 def _print_simulations(full: bool) -> None:
-    curves = 400 if full else 80
+    curves = 2000 if full else 400
     for name, noise in NOISES.items():
         for history in (1, 3, 5, 10, 30):
             for points in (1, 6, 12, 36):

@@ -5,26 +5,28 @@ import pytest
 
 from bench import calibration
 
-COMPARISONS = 120
-"""Standard error of a share of 0.8 over these: 3.7 points; of 0.95: 2.0 points. Tolerances are three of them."""
+COMPARISONS = 400
+"""Standard error of a share of 0.80 over these: 2.0 points; of 0.95: 1.1; of 0.01: 0.5."""
 
 
-# Lone points of t with 3 degrees of freedom are called too often: such tails are heavier than any published sweep's.
-@pytest.mark.parametrize(("noise", "most"), [("normal 2 %", 0.05), ("t3 1 %", 0.10)])
-@pytest.mark.parametrize(("history", "points"), [(1, 6), (3, 12), (5, 6), (10, 1), (30, 6)])
-def test_simulated_sweeps_are_judged_as_printed(noise, most, history, points):
+@pytest.mark.parametrize(
+    ("noise", "history", "points"),
+    [
+        ("normal 2 %", 1, 6),
+        ("normal 2 %", 5, 12),
+        ("normal 2 %", 10, 1),
+        ("t3 1 %", 3, 12),
+        ("t3 1 %", 5, 36),
+        ("contaminated", 1, 12),
+        ("contaminated", 10, 12),
+    ],
+)
+def test_simulated_sweeps_are_judged_as_printed(noise, history, points):
     found = calibration.simulate(calibration.NOISES[noise], history, points, COMPARISONS, seed=11)
-    assert found.false <= most
-    assert found.power == pytest.approx(0.80, abs=0.12)
-    assert found.coverage >= 0.89
-
-
-@pytest.mark.parametrize(("history", "points"), [(3, 12), (10, 1)])
-def test_noise_with_wild_points_does_not_break_the_judge(history, points):
-    found = calibration.simulate(calibration.NOISES["contaminated"], history, points, COMPARISONS, seed=12)
-    assert found.false <= 0.10
-    assert found.power >= 0.65
-    assert found.coverage >= 0.87
+    # A curve of one point has nothing to pool: it is called at the error rate of a curve, 2 %, whatever its margin.
+    assert found.false <= (0.035 if points == 1 else 0.025)
+    assert found.power == pytest.approx(0.80, abs=0.07)
+    assert 0.92 <= found.coverage <= 0.99
 
 
 @pytest.fixture(scope="module")

@@ -103,6 +103,20 @@ def test_scales_once_learned_may_be_handed_back():
     assert again.equals(compare_frames(history, candidate))
 
 
+def test_a_history_seen_before_is_read_as_it_stands():
+    history = pl.concat([nights(6, OLD, curve=f"curve {number}") for number in range(12)])
+    candidate = sweep("200/1", 9, NEW, 0.97, curve="curve 3")
+    settings = Settings(scales=learn_scales(history))
+    answers = [compare_frames(history, candidate, settings) for _ in range(3)]
+    assert answers[1].equals(answers[0])
+    assert answers[2].equals(answers[0])
+    history.replace_column(history.get_column_index("curve"), pl.Series("curve", ["curve 4"] * history.height))
+    assert set(compare_frames(history, candidate, settings)["verdict"]) == {"no_baseline"}
+    history.replace_column(history.get_column_index("curve"), pl.Series("curve", ["curve 3"] * history.height))
+    again = compare_frames(history, candidate, settings).filter(pl.col("scope") == "curve")
+    assert set(again["verdict"]) != {"no_baseline"}
+
+
 def test_a_naive_time_is_taken_for_utc():
     naive = sweep("200/1", 9, NEW).with_columns(started_at=pl.lit(datetime(2026, 1, 10)))
     assert curve_verdicts(compare_frames(nights(3, OLD), naive))["tput_per_gpu"] == "equivalent"

@@ -54,6 +54,24 @@ def test_one_baseline_run_is_enough_for_a_clear_loss():
     assert (found.n_baseline, found.n_candidate, found.n_points) == (1, 1, 3)
 
 
+ALL_GATES = ("tput_per_gpu", "median_tpot", "median_e2el")
+
+
+@pytest.mark.parametrize(
+    ("moved", "verdict"),
+    [
+        (("tput_per_gpu", "median_tpot"), Verdict.REGRESSION),
+        # A loss in prefill: the whole request takes longer, the time between tokens does not.
+        (("tput_per_gpu", "median_e2el"), Verdict.REGRESSION),
+        (("tput_per_gpu",), Verdict.SUSPECTED),
+    ],
+)
+def test_a_change_of_throughput_needs_a_witness(moved, verdict):
+    slow = sweep("200/1", 9, NEW, 0.93, metrics=ALL_GATES).filter(pl.col("metric").is_in(moved))
+    same = sweep("200/1", 9, NEW, metrics=ALL_GATES).filter(~pl.col("metric").is_in(moved))
+    assert curve(nights(5, OLD, metrics=ALL_GATES), pl.concat([slow, same])).verdict is verdict
+
+
 def test_a_second_run_confirms():
     candidate = pl.concat([sweep("200/1", 9, NEW, 0.95), sweep("201/1", 10, NEW, 0.95)])
     found = curve(nights(3, OLD), candidate)

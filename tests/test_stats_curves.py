@@ -34,12 +34,19 @@ def some_cells(seed, sizes, effect=None):
     )
 
 
-def slow_score(cells, i, x, outliers):
+def judged(cells):
+    return curves.judge(cells, curves.spread_of(cells))
+
+
+def slow_score(cells, i, x, alone):
     """Normal score of one cell by summing the mixture as it is written."""
     sigma = np.exp(noise.LOG_GRID)
     tail = float((cells.weights[i] * special.ndtr(-abs(x) / (cells.root_v[i] * sigma))).sum())
-    fallen = float(special.ndtr(-abs(x) / (cells.root_v[i] * cells.outlier_scale[i])))
-    return float(np.sign(x) * -special.ndtri(tail + outliers * (fallen - tail)))
+    usual = float(special.ndtr(-abs(x) / (cells.root_v[i] * cells.outlier_scale[i])))
+    more = float(special.stdtr(predictive.TAIL, -abs(x) / cells.outlier_scale[i]))
+    beyond = max(float(cells.outliers[i]) - noise.OUTLIERS, 0.0)
+    fallen = noise.OUTLIERS * (usual - tail) + beyond * cells.root_v[i] ** 2 * (more - tail)
+    return float(np.sign(x) * -special.ndtri(tail + (fallen if alone else beyond * (usual - tail))))
 
 
 def slow_pooled(cells, members, shift, log_sigma):
@@ -49,7 +56,7 @@ def slow_pooled(cells, members, shift, log_sigma):
     for i in members:
         trust = (cells.runs[i] - 1) / (cells.runs[i] - 1 + curves.WEIGHT_RUNS)
         weights.append(np.exp(-(trust * log_sigma[i] + (1 - trust) * mean)) / cells.root_v[i])
-        total += weights[-1] * slow_score(cells, i, cells.effect[i] - shift, cells.outliers[i] - noise.OUTLIERS)
+        total += weights[-1] * slow_score(cells, i, cells.effect[i] - shift, alone=False)
     rho = float(cells.correlation[0])
     own = sum(w * w for w in weights)
     return total / np.sqrt(own + rho * (sum(weights) ** 2 - own))
@@ -59,7 +66,7 @@ def slow_pooled(cells, members, shift, log_sigma):
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 4), min_size=1, max_size=3))
 def test_all_curves_at_once_agree_with_one_after_the_other(seed, sizes):
     cells = some_cells(seed, sizes)
-    points, found = curves.judge(cells)
+    points, found = judged(cells)
     log_sigma = cells.weights @ noise.LOG_GRID
     for g in range(len(sizes)):
         members = np.flatnonzero(cells.group == g)
@@ -69,7 +76,7 @@ def test_all_curves_at_once_agree_with_one_after_the_other(seed, sizes):
             root = optimize.brentq(lambda m, t=target: slow_pooled(cells, members, m, log_sigma) - t, -2, 2)  # noqa: B023
             assert answer == pytest.approx(root, abs=1e-4)
         for i in members:
-            z = slow_score(cells, i, cells.effect[i], cells.outliers[i])
+            z = slow_score(cells, i, cells.effect[i], alone=True)
             assert points.p[i] == pytest.approx(2 * special.ndtr(-abs(z)), rel=0.02, abs=1e-9)
 
 
@@ -81,7 +88,7 @@ def test_reach_is_the_inverse_of_score():
 
 
 def test_the_smallest_change_is_at_least_the_margin_and_falls_with_points():
-    one, many = (curves.judge(some_cells(1, [size], effect=0.0))[1].mde[0] for size in (1, 20))
+    one, many = (judged(some_cells(1, [size], effect=0.0))[1].mde[0] for size in (1, 20))
     assert 0.0202 < many < one
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracker import matrix
 from tracker.stats import noise
 
 
@@ -96,3 +97,12 @@ def test_a_few_incidents_do_not_move_the_fit():
 def test_the_shipped_scales_are_those_of_the_published_sweeps(family, single, several):
     shipped = 100 * np.exp(noise.shipped()[family].centre)
     assert shipped == pytest.approx([*single, *several], abs=0.006)
+
+
+@pytest.mark.parametrize("runs", [2, 5, 8, 20])
+@pytest.mark.parametrize("sigma", [0.002, 0.02])
+def test_cutting_incidents_down_leaves_normal_noise_its_variance(runs, sigma):
+    values = sigma * np.random.default_rng(runs).standard_normal((4000, runs))
+    seen = matrix.scatter(values)
+    for squares in (seen.squares, seen.steps):
+        assert (squares / seen.freedom).mean() == pytest.approx(sigma**2, rel=0.06)

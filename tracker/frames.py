@@ -16,7 +16,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from weakref import ref
 
 import polars as pl
 
@@ -59,11 +61,42 @@ def compare_frames(history: pl.DataFrame, candidate: pl.DataFrame, settings: Set
     chosen = settings or Settings()
     if chosen.scales is not None and {"curve"} <= set(history.columns) & set(candidate.columns):
         # With the noise known, other curves have nothing to say: a thousand candidates need not read them all.
-        history = history.filter(pl.col("curve").is_in(candidate["curve"].unique().to_list()))
+        history = _of_curves(history, candidate["curve"].unique().to_list())
     past, new = (_ready(frame, name) for frame, name in ((history, "history"), (candidate, "candidate")))
     if "image" not in history.columns and "image" not in candidate.columns:
         past, new = (frame.with_columns(image=pl.lit(name)) for frame, name in ((past, "history"), (new, "candidate")))
     return _frame(judge_frames(_in_order(past, new), new, chosen, Baseline()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A history seen before; from the second time on, with the rows of each curve."""
+
+    frame: ref[pl.DataFrame]
+    height: int
+    rows: Mapping[str, pl.Series] | None = None
+
+
+_KNOWN: dict[int, _Known] = {}
+
+
+def _of_curves(history: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of these curves. Where each curve stands in a frame is remembered while the frame lives."""
+    key, known = id(history), _KNOWN.get(id(history))
+    if known is None or known.frame() is not history or known.height != history.height:
+        _KNOWN[key] = _Known(ref(history, lambda _: _KNOWN.pop(key, None)), history.height)
+        return history.filter(pl.col("curve").is_in(names))
+    if known.rows is None:
+        groups = history.select("curve").with_row_index("row").group_by("curve").agg("row")
+        known = replace(known, rows=dict(zip(groups["curve"], groups["row"], strict=True)))
+        _KNOWN[key] = known
+    rows = known.rows or {}
+    found = history[pl.concat([pl.Series("row", [], pl.UInt32), *(rows[name] for name in names if name in rows)])]
+    if found["curve"].is_in(names).all():
+        return found
+    # A frame that was written into since: its rows stand elsewhere now.
+    del _KNOWN[key]
+    return history.filter(pl.col("curve").is_in(names))
 
 
 def learn_scales(history: pl.DataFrame, settings: Settings | None = None) -> Scales:
@@ -76,8 +109,9 @@ def _ready(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     missing = [column for column in REQUIRED if column not in frame.columns]
     if missing:
         raise ValueError(f"{name} lacks {', '.join(missing)}: give one row per point and metric with {', '.join(TIDY)}")
-    columns = [_column(frame, column, kind, name) for column, kind in TIDY.items()]
-    return frame.select(columns)
+    if frame.schema == _SCHEMA:
+        return frame
+    return frame.select([_column(frame, column, kind, name) for column, kind in TIDY.items()])
 
 
 def _column(frame: pl.DataFrame, column: str, kind: type[pl.DataType] | pl.DataType, name: str) -> pl.Expr:
@@ -100,6 +134,7 @@ def _time(found: pl.DataType, name: str) -> pl.Expr:
     raise ValueError(f"{name}: started_at is {found}; give datetimes (UTC) or ISO texts")
 
 
+_SCHEMA = pl.Schema(TIDY)
 _UTC = pl.Datetime("us", "UTC")
 _ABSENT = {"conc": 1, "multinode": False}
 

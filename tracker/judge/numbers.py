@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from tracker.pairs import CurvePair
 from tracker.settings import Limits, Settings
 from tracker.stats import curves, noise
 from tracker.stats.noise import Floats, Ints
+
+Values: TypeAlias = Sequence[tuple[float, ...]]
+"""What was measured of each cell, in the metric's unit, oldest first."""
+
+_Column = TypeVar("_Column", Floats, Ints, Flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +46,14 @@ class Sheet:
     """Row of the cell in its curve."""
     point: Ints
     """The same number for the same point under every metric."""
-    baseline: Floats
-    """ln values, oldest first, NaN padded; flaky ones already dropped."""
-    candidate: Floats
+    baseline: Values
+    """Flaky ones already dropped."""
+    candidate: Values
     flaky: Ints
     """How many baseline values were dropped."""
     older: Flags
     cells: curves.Cells
+    spread: curves.Spread
     points: curves.Points
     curves: curves.Curves
     sources: tuple[str, ...]
@@ -83,39 +90,88 @@ def sheet(pairs: Sequence[CurvePair], scales: noise.Scales, settings: Settings) 
     if not parts:
         return None
     groups = tuple(part.group for part in parts)
-    sizes = np.array([len(part.rows) for part in parts])
-    group = np.repeat(np.arange(len(parts)), sizes)
-    pair = np.repeat([part.group.pair for part in parts], sizes)
-    row = np.concatenate([pairs[part.group.pair].cells[part.rows] for part in parts])
-    point = _points(pairs, pair, row)
-    baseline = np.concatenate(
-        [_padded(pairs[p.group.pair].baseline, settings.max_baseline_runs)[p.rows] for p in parts]
-    )
-    widest = max(one.candidate.shape[1] for one in pairs)
-    candidate = np.concatenate([_padded(pairs[p.group.pair].candidate, widest)[p.rows] for p in parts])
-    conc = np.concatenate([pairs[p.group.pair].curve.conc[pairs[p.group.pair].cells[p.rows]] for p in parts])
-    lent = Scatter(
-        *(
-            np.concatenate([getattr(pairs[p.group.pair].lent, name)[p.rows] for p in parts])
-            for name in ("squares", "steps", "freedom")
-        )
-    )
-    machines = [correlation_for(pairs[one.pair], scales) for one in groups]
-    persistence = np.array([one.persistence for one in machines])[group]
-    older = np.concatenate([pairs[p.group.pair].older[p.rows] for p in parts])
-    several = np.array([one.several_nodes for one in groups])[group]
-    strata = noise.stratum(conc, several)
     scale_of = [scale_for(one.metric, one.family, scales) for one in groups]
+    seen = _columns(pairs, parts, settings)
+    strata = noise.stratum(seen.conc, np.array([one.several_nodes for one in groups])[seen.group])
+    centre = np.array([scale.centre for scale in scale_of])[seen.group, strata]
+    trimmed = trim(seen.baseline, np.exp(centre), settings)
+    machines = [correlation_for(pairs[one.pair], scales) for one in groups]
+    cells = _cells(replace(seen, baseline=trimmed), strata, groups, machines, scale_of)
+    spread = curves.spread_of(cells)
+    return Sheet(
+        groups,
+        tuple(pairs),
+        seen.pair,
+        seen.row,
+        _points(pairs, seen.pair, seen.row),
+        _present(trimmed),
+        _present(seen.candidate),
+        np.isfinite(seen.baseline).sum(axis=1) - np.isfinite(trimmed).sum(axis=1),
+        seen.older,
+        cells,
+        spread,
+        *curves.judge(cells, spread, settings.power),
+        tuple(scale.source for scale in scale_of),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What the pairs know of each judged cell, in the order of the groups."""
+
+    group: Ints
+    pair: Ints
+    row: Ints
+    conc: Ints
+    baseline: Floats
+    candidate: Floats
+    lent: Scatter
+    """Already weighed down."""
+    older: Flags
+
+
+def _columns(pairs: Sequence[CurvePair], parts: Sequence[_Part], settings: Settings) -> _Columns:
+    """Gather the cells of all parts, matrices padded to one width."""
+    homes = [(pairs[part.group.pair], part.rows) for part in parts]
+    widest = max(one.candidate.shape[1] for one in pairs)
+
+    def joined(column: Callable[[CurvePair], _Column]) -> _Column:
+        return np.concatenate([column(one)[rows] for one, rows in homes])
+
+    sizes = [len(part.rows) for part in parts]
+    return _Columns(
+        group=np.repeat(np.arange(len(parts)), sizes),
+        pair=np.repeat([part.group.pair for part in parts], sizes),
+        row=joined(lambda one: one.cells),
+        conc=joined(lambda one: one.curve.conc[one.cells]),
+        baseline=joined(lambda one: _padded(one.baseline, settings.max_baseline_runs)),
+        candidate=joined(lambda one: _padded(one.candidate, widest)),
+        lent=Scatter(
+            settings.lent * joined(lambda one: one.lent.squares),
+            settings.lent * joined(lambda one: one.lent.steps),
+            settings.lent * joined(lambda one: one.lent.freedom),
+        ),
+        older=joined(lambda one: one.older),
+    )
+
+
+def _cells(
+    seen: _Columns,
+    strata: Ints,
+    groups: Sequence[Group],
+    machines: Sequence[noise.Correlation],
+    scale_of: Sequence[noise.Scale],
+) -> curves.Cells:
+    """Effect, noise and rules of each cell; `seen.baseline` is without what is flaky."""
+    group = seen.group
+    persistence = np.array([one.persistence for one in machines])[group]
+    old, new = scatter(seen.baseline), scatter(seen.candidate)
+    runs, level, variance = _weighted(seen.baseline, persistence)
+    known = old + new + seen.lent
     centre = np.array([scale.centre for scale in scale_of])[group, strata]
-    trimmed = trim(baseline, np.exp(centre), settings)
-    flaky = np.isfinite(baseline).sum(axis=1) - np.isfinite(trimmed).sum(axis=1)
-    old, new = scatter(trimmed), scatter(candidate)
-    runs, level, variance = _weighted(trimmed, persistence)
-    squares = old.sum(persistence) + new.sum(persistence) + settings.lent * lent.sum(persistence)
-    freedom = old.freedom + new.freedom + settings.lent * lent.freedom
-    cells = curves.Cells(
-        effect=np.nanmean(candidate, axis=1) - level,
-        weights=_weights(noise.Stretches(squares, freedom, strata, group), groups, scale_of),
+    return curves.Cells(
+        effect=np.nanmean(seen.candidate, axis=1) - level,
+        weights=_weights(noise.Stretches(known.sum(persistence), known.freedom, strata, group), groups, scale_of),
         root_v=np.sqrt(variance + 1 / (new.freedom + 1)),
         runs=runs,
         outliers=np.array([scale.outliers for scale in scale_of])[group],
@@ -127,11 +183,16 @@ def sheet(pairs: Sequence[CurvePair], scales: noise.Scales, settings: Settings) 
         curve_margin=np.array([one.limits.curve for one in groups]),
         point_margin=np.array([one.limits.point for one in groups]),
     )
-    points, pooled = curves.judge(cells, settings.power)
-    sources = tuple(scale.source for scale in scale_of)
-    return Sheet(
-        groups, tuple(pairs), pair, row, point, trimmed, candidate, flaky, older, cells, points, pooled, sources
-    )
+
+
+def _present(values: Floats) -> Values:
+    """The known values of each row in the metric's unit."""
+    known = np.isfinite(values)
+    width = values.shape[1]
+    # Known values stand on the right, but for dropped ones in between, which are rare.
+    packed = np.take_along_axis(values, np.argsort(known, axis=1, kind="stable"), axis=1)
+    counts = known.sum(axis=1).tolist()
+    return [tuple(row[width - n :]) for row, n in zip(np.exp(packed).tolist(), counts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,40 +296,24 @@ def _weights(known: noise.Stretches, groups: Sequence[Group], scale_of: Sequence
 def regrouped(made: Sheet, keys: Sequence[str], settings: Settings) -> Sheet:
     """The same cells pooled over other groups (a configuration over its curves): one key a pair."""
     names = [(keys[one.pair], one.metric) for one in made.groups]
-    firsts = {name: made.groups[position] for position, name in reversed(list(enumerate(names)))}
-    order_of = {name: position for position, name in enumerate(dict.fromkeys(names))}
-    group = np.array([order_of[name] for name in names])[made.cells.group]
+    place_of = {name: position for position, name in enumerate(dict.fromkeys(names))}
+    if len(place_of) == len(names):
+        return replace(made, groups=tuple(replace(made.groups[g], key=key) for g, (key, _) in enumerate(names)))
+    firsts = np.array([names.index(name) for name in place_of])
+    group = np.array([place_of[name] for name in names])[made.cells.group]
     order = np.argsort(group, kind="stable")
-    groups = tuple(replace(firsts[name], key=name[0]) for name in order_of)
-    old = made.cells
-    first = [names.index(name) for name in order_of]
-    cells = curves.Cells(
-        effect=old.effect[order],
-        weights=old.weights[order],
-        root_v=old.root_v[order],
-        runs=old.runs[order],
-        outliers=old.outliers[order],
-        outlier_scale=old.outlier_scale[order],
-        group=group[order],
-        correlation=old.correlation[first],
-        alpha=old.alpha[first],
-        alpha_point=old.alpha_point[first],
-        curve_margin=old.curve_margin[first],
-        point_margin=old.point_margin[first],
-    )
-    points, pooled = curves.judge(cells, settings.power)
+    cells, spread = made.cells.regrouped(order, group[order], firsts), made.spread.rows(order)
+    points, pooled = curves.judge(cells, spread, settings.power)
+    rows: dict[str, Any] = {name: getattr(made, name)[order] for name in ("pair", "row", "point", "flaky", "older")}
     return replace(
         made,
-        groups=groups,
-        pair=made.pair[order],
-        row=made.row[order],
-        point=made.point[order],
-        baseline=made.baseline[order],
-        candidate=made.candidate[order],
-        flaky=made.flaky[order],
-        older=made.older[order],
+        **rows,
+        groups=tuple(replace(made.groups[old], key=key) for old, (key, _) in zip(firsts, place_of, strict=True)),
+        baseline=[made.baseline[row] for row in order.tolist()],
+        candidate=[made.candidate[row] for row in order.tolist()],
         cells=cells,
+        spread=spread,
         points=points,
         curves=pooled,
-        sources=tuple(made.sources[position] for position in first),
+        sources=tuple(made.sources[old] for old in firsts),
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, log
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from store.metrics import Part, metric
-from store.records import Caveat, Evidence, Finding, RunKey, Scope, Unmatched, Verdict
+from store.records import Caveat, Evidence, Finding, Scope, Unmatched, Verdict
 from tracker.judge import numbers
 from tracker.judge.crosscheck import CALLED, crosscheck
 from tracker.judge.learn import learn
@@ -20,7 +22,7 @@ from tracker.matrix import Curve, Flags, same_identity
 from tracker.pairs import Baseline, CurvePair, pair
 from tracker.settings import Settings
 from tracker.stats.families import benjamini_hochberg
-from tracker.stats.noise import Floats, Scales
+from tracker.stats.noise import Floats, Ints, Scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,19 @@ def judge_frames(history: pl.DataFrame, candidate: pl.DataFrame, settings: Setti
     """
     pairing = pair(history, candidate, baseline, settings.max_baseline_runs)
     scales = settings.scales or learn(history, settings)
-
-    def judge(pairs: Sequence[CurvePair]) -> list[Finding]:
-        return judge_pairs(pairs, scales, settings)
-
-    first = judge(pairing.pairs)
-    settled = crosscheck(first, pairing.pairs, judge, settings, recovery=baseline.kind == "previous")
+    settled = judge_settled(pairing.pairs, scales, settings, recovery=baseline.kind == "previous")
     findings = [*settled, *_without_baseline(pairing.curves, pairing.pairs)]
     runs = sorted({run.key for one in pairing.pairs for run in one.baseline_runs})
     return Judged(tuple(findings), pairing.unmatched, tuple(runs))
+
+
+def judge_settled(pairs: Sequence[CurvePair], scales: Scales, settings: Settings, *, recovery: bool) -> list[Finding]:
+    """Findings of all matched curves after a second look at other baselines; `recovery` asks for the last good one."""
+
+    def judge(some: Sequence[CurvePair]) -> list[Finding]:
+        return judge_pairs(some, scales, settings)
+
+    return crosscheck(judge(pairs), pairs, judge, settings, recovery=recovery)
 
 
 def judge_pairs(pairs: Sequence[CurvePair], scales: Scales, settings: Settings) -> list[Finding]:
@@ -144,35 +150,53 @@ def _any(made: Sheet, cells: Flags) -> Flags:
     return np.bincount(made.cells.group, cells, len(made.groups)) > 0
 
 
-_PARTNER = {"throughput": "tpot", "tpot": "throughput"}
+_WITNESSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"tput_per_gpu": ("median_tpot", "median_e2el"), "median_tpot": ("tput_per_gpu",)}
+)
+"""Who may confirm a change of a gate metric. The first is asked for where it was measured; another may stand in for it:
+a loss in prefill moves throughput and the whole request, but not the time between tokens."""
 
 
 def _witnessed_groups(made: Sheet, good: Floats, settings: Settings) -> Flags:
-    """The other gate metric moved the same way, or was not measured, or the change is too large to need it."""
-    place = {(group.key, group.pair, group.family): g for g, group in enumerate(made.groups) if group.part is Part.GATE}
-    partner = np.array([place.get((g.key, g.pair, _PARTNER.get(g.family, "")), -1) for g in made.groups])
-    agrees = good[partner] * np.sign(good) >= settings.witness_share * np.abs(good)
-    gate = np.array([group.part is Part.GATE for group in made.groups])
-    seen: Flags = ~gate | (partner < 0) | agrees | (np.abs(good) >= settings.witness_free)
+    """A witness moved the same way, or none was measured, or the change is too large to need one."""
+    place = {(group.key, _canonical(group)): g for g, group in enumerate(made.groups)}
+    seen: Flags = np.abs(good) >= settings.witness_free
+    for g, group in enumerate(made.groups):
+        others = [place.get((group.key, name)) for name in _WITNESSES.get(_canonical(group), ())]
+        share = settings.witness_share * abs(good[g])
+        agree = any(other is not None and good[other] * np.sign(good[g]) >= share for other in others)
+        seen[g] |= not others or others[0] is None or agree
     return seen
 
 
 def _witnessed_points(made: Sheet, good: Floats, settings: Settings) -> Flags:
-    """The same for points: the other gate metric suspects them too, and on one node calls what is small."""
-    gate = np.array([group.part is Part.GATE for group in made.groups])[made.cells.group]
-    family = np.array([group.family for group in made.groups])[made.cells.group]
-    partner = np.full(len(good), -1)
-    for name, other in _PARTNER.items():
-        mine, theirs = np.flatnonzero(gate & (family == name)), np.flatnonzero(gate & (family == other))
-        position = np.full(int(made.point.max(initial=0)) + 1, -1)
-        position[made.point[theirs]] = theirs
-        partner[mine] = position[made.point[mine]]
-    several = np.array([group.several_nodes for group in made.groups])[made.cells.group]
+    """The same for points: a witness suspects them too, and on one node calls what is small."""
+    names, of = np.array([_canonical(group) for group in made.groups]), made.cells.group
+    several = np.array([group.several_nodes for group in made.groups])[of]
     lenient = several | (np.abs(good) >= settings.witness_strict)
-    limit = np.where(lenient, settings.alpha_suspected, made.cells.alpha_point[made.cells.group])
-    agrees = (made.points.adjusted[partner] <= limit) & (np.sign(good[partner]) == np.sign(good))
-    seen: Flags = (partner < 0) | agrees | (np.abs(good) >= settings.witness_free)
+    limit = np.where(lenient, settings.alpha_suspected, made.cells.alpha_point[of])
+    seen: Flags = np.abs(good) >= settings.witness_free
+    for name in set(names.tolist()):
+        mine = np.flatnonzero(names[of] == name)
+        others = _WITNESSES.get(name, ())
+        partners = [_same_points(made, mine, np.flatnonzero(names[of] == other)) for other in others]
+        seen[mine] |= partners[0] < 0 if partners else True
+        for partner in partners:
+            agrees = (made.points.adjusted[partner] <= limit[mine]) & (np.sign(good[partner]) == np.sign(good[mine]))
+            seen[mine] |= (partner >= 0) & agrees
     return seen
+
+
+def _canonical(group: Group) -> str:
+    """The metric that the group's own stands for: interactivity is judged as TPOT."""
+    return metric(group.metric).same_as or group.metric.removesuffix("_ms")
+
+
+def _same_points(made: Sheet, mine: Ints, theirs: Ints) -> Ints:
+    """For each of my cells the other metric's cell of the same point; -1 where it was not measured."""
+    position = np.full(int(made.point.max(initial=0)) + 1, -1)
+    position[made.point[theirs]] = theirs
+    return position[made.point[mine]]
 
 
 def _verdicts(worse: Flags, better: Flags, equal: Flags, maybe: Flags, noisy: Flags) -> tuple[Verdict, ...]:
@@ -212,12 +236,10 @@ def _families(made: Sheet) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a curve's findings have in common."""
+    """What the findings of one pair have in common."""
 
-    baseline_runs: tuple[RunKey, ...]
-    candidate_runs: tuple[RunKey, ...]
-    baseline_image: str | None
-    candidate_image: str | None
+    fields: Mapping[str, Any]
+    """Fields of `Finding` that are the same in all of them."""
     unchanged: bool
     """Same image and same recipe for certain: whatever moved, the software did not."""
     several_candidates: bool
@@ -227,23 +249,23 @@ class _Facts:
 
 def _facts(made: Sheet, settings: Settings) -> list[_Facts]:
     marked = _signatures(made, settings)
-    return [_fact(one, index in marked) for index, one in enumerate(made.pairs)]
+    return [_fact(one, index in marked, settings) for index, one in enumerate(made.pairs)]
 
 
-def _fact(one: CurvePair, signature: bool) -> _Facts:
+def _fact(one: CurvePair, signature: bool, settings: Settings) -> _Facts:
     old, new = one.baseline_runs[-1], one.curve.candidates[-1]
     strangers = tuple(run.key for run in one.curve.strangers)
     mixed = (Caveat.of("mixed_candidate", left_out=", ".join(strangers)),) if strangers else ()
-    return _Facts(
-        tuple(run.record for run in one.baseline_runs if run.record),
-        tuple(run.record for run in one.curve.candidates if run.record),
-        old.image,
-        new.image,
-        same_identity(old, new),
-        len(one.curve.candidates) > 1,
-        signature,
-        (*one.caveats, *mixed),
-    )
+    fields = {
+        "config": one.curve.config,
+        "baseline_runs": tuple(run.record for run in one.baseline_runs if run.record),
+        "candidate_runs": tuple(run.record for run in one.curve.candidates if run.record),
+        "baseline_image": old.image,
+        "candidate_image": new.image,
+        "rules_version": settings.rules_version,
+    }
+    several = len(one.curve.candidates) > 1
+    return _Facts(fields, same_identity(old, new), several, signature, (*one.caveats, *mixed))
 
 
 def _signatures(made: Sheet, settings: Settings) -> frozenset[int]:
@@ -285,21 +307,18 @@ def _settled(
 
 def _point_findings(made: Sheet, ruled: Ruled, facts: Sequence[_Facts], settings: Settings) -> Iterator[Finding]:
     """One finding a cell."""
-    points, cells = made.points, made.cells
-    statistics = (points.effect, points.low, points.high, points.p, points.mde, points.adjusted, points.sigma)
-    places = (cells.group, made.pair, made.row, made.flaky, made.older)
-    sides = zip(_present(made.baseline), _present(made.candidate), strict=True)
-    correlation = cells.correlation.tolist()
-    for verdict, numbers_of, where, (base, new) in zip(
-        ruled.points, _rows(statistics), _rows(places), sides, strict=True
-    ):
-        effect, low, high, p, mde, adjusted, sigma = numbers_of
+    points = made.points
+    places = _rows((made.cells.group, made.pair, made.row, made.flaky, made.older))
+    statistics = _rows((points.effect, points.low, points.high, points.p, points.mde))
+    evidence = _point_evidence(made)
+    for verdict, where, numbers_of, seen in zip(ruled.points, places, statistics, evidence, strict=True):
         g, index, row, flaky, older = where
-        group, curve, fact = made.groups[g], made.pairs[index].curve, facts[index]
+        effect, low, high, p, mde = numbers_of
+        group, fact, (base,), (new,) = made.groups[g], facts[index], seen.baseline, seen.candidate
         said, doubts = _settled(verdict, effect, group, fact, settings)
         yield Finding(
             scope=Scope.POINT,
-            key=curve.series[row],
+            key=made.pairs[index].curve.series[row],
             metric=group.metric,
             verdict=said,
             effect=effect,
@@ -311,24 +330,29 @@ def _point_findings(made: Sheet, ruled: Ruled, facts: Sequence[_Facts], settings
             n_candidate=len(new),
             baseline=_geometric(base),
             candidate=_geometric(new),
-            config=curve.config,
-            baseline_runs=fact.baseline_runs,
-            candidate_runs=fact.candidate_runs,
-            baseline_image=fact.baseline_image,
-            candidate_image=fact.candidate_image,
             caveats=(*fact.caveats, *_cell_caveats(flaky, older), *doubts),
-            evidence=Evidence(
-                members=(curve.series[row],),
-                baseline=(base,),
-                candidate=(new,),
-                sigma=(sigma,),
-                scale_source=made.sources[g],
-                correlation=correlation[g],
-                margin=group.limits.point,
-                alpha=group.limits.alpha_point,
-                p_adjusted=adjusted,
-            ),
-            rules_version=settings.rules_version,
+            evidence=seen,
+            **fact.fields,
+        )
+
+
+def _point_evidence(made: Sheet) -> Iterator[Evidence]:
+    """What each point's verdict rests on."""
+    of = made.cells.group
+    columns = _rows((of, made.pair, made.row, made.points.sigma, made.cells.correlation[of], made.points.adjusted))
+    for base, new, (g, index, row, sigma, correlation, adjusted) in zip(
+        made.baseline, made.candidate, columns, strict=True
+    ):
+        yield Evidence(
+            members=(made.pairs[index].curve.series[row],),
+            baseline=(base,),
+            candidate=(new,),
+            sigma=(sigma,),
+            scale_source=made.sources[g],
+            correlation=correlation,
+            margin=made.groups[g].limits.point,
+            alpha=made.groups[g].limits.alpha_point,
+            p_adjusted=adjusted,
         )
 
 
@@ -341,15 +365,6 @@ def _cell_caveats(flaky: int, older: bool) -> tuple[Caveat, ...]:
     return (Caveat.of("flaky_baseline", dropped=flaky),) * (flaky > 0) + (Caveat.of("older_baseline"),) * older
 
 
-def _present(values: Floats) -> list[tuple[float, ...]]:
-    """The known values of each row in the metric's unit."""
-    counts = np.isfinite(values).sum(axis=1)
-    width = values.shape[1]
-    # Known values stand on the right, but for dropped ones in between, which are rare.
-    packed = np.take_along_axis(values, np.argsort(np.isfinite(values), axis=1, kind="stable"), axis=1)
-    return [tuple(row[width - n :]) for row, n in zip(np.exp(packed).tolist(), counts.tolist(), strict=True)]
-
-
 def _geometric(values: Sequence[float]) -> float:
     return exp(sum(map(log, values)) / len(values))
 
@@ -358,18 +373,16 @@ def _group_findings(
     made: Sheet, ruled: Ruled, scope: Scope, facts: Sequence[_Facts], settings: Settings
 ) -> Iterator[Finding]:
     """One finding a curve (or a configuration) and metric."""
-    curves, cells = made.curves, made.cells
-    statistics = (curves.size, curves.effect, curves.low, curves.high, curves.p, curves.mde, ruled.adjusted)
-    edges = np.searchsorted(cells.group, np.arange(len(made.groups) + 1)).tolist()
-    baseline, candidate = _present(made.baseline), _present(made.candidate)
-    sigma, rows, pair = made.points.sigma.tolist(), made.row.tolist(), made.pair.tolist()
-    for g, (group, verdict, numbers_of) in enumerate(zip(made.groups, ruled.groups, _rows(statistics), strict=True)):
-        size, effect, low, high, p, mde, adjusted = numbers_of
-        members = slice(edges[g], edges[g + 1])
+    pooled = made.curves
+    statistics = _rows((pooled.size, pooled.effect, pooled.low, pooled.high, pooled.p, pooled.mde))
+    members = _members(made)
+    evidence = _group_evidence(made, members, ruled.adjusted)
+    for group, verdict, numbers_of, cells, seen in zip(
+        made.groups, ruled.groups, statistics, members, evidence, strict=True
+    ):
+        size, effect, low, high, p, mde = numbers_of
         fact = facts[group.pair]
         said, doubts = _settled(verdict, effect, group, fact, settings)
-        old, new = baseline[members], candidate[members]
-        series = tuple(made.pairs[i].curve.series[row] for i, row in zip(pair[members], rows[members], strict=True))
         yield Finding(
             scope=scope,
             key=group.key,
@@ -380,28 +393,42 @@ def _group_findings(
             high=high,
             p=p,
             mde=mde,
-            n_baseline=max(map(len, old)),
-            n_candidate=max(map(len, new)),
+            n_baseline=max(map(len, seen.baseline)),
+            n_candidate=max(map(len, seen.candidate)),
             n_points=size,
-            config=made.pairs[group.pair].curve.config,
-            baseline_runs=fact.baseline_runs,
-            candidate_runs=fact.candidate_runs,
-            baseline_image=fact.baseline_image,
-            candidate_image=fact.candidate_image,
-            caveats=(*fact.caveats, *_members_caveats(made, members), *doubts),
-            evidence=Evidence(
-                members=series,
-                baseline=tuple(old),
-                candidate=tuple(new),
-                sigma=tuple(sigma[members]),
-                scale_source=made.sources[g],
-                correlation=float(cells.correlation[g]),
-                margin=group.limits.curve,
-                alpha=group.limits.alpha,
-                p_adjusted=adjusted,
-            ),
-            rules_version=settings.rules_version,
+            caveats=(*fact.caveats, *_members_caveats(made, cells), *doubts),
+            evidence=seen,
+            **fact.fields,
         )
+
+
+def _members(made: Sheet) -> list[slice]:
+    """Where the cells of each group stand."""
+    edges = np.searchsorted(made.cells.group, np.arange(len(made.groups) + 1)).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def _group_evidence(made: Sheet, members: Sequence[slice], adjusted: Floats) -> Iterator[Evidence]:
+    """What the verdict of each group rests on."""
+    sigma, series = made.points.sigma.tolist(), _series(made)
+    columns = _rows((made.cells.correlation, adjusted))
+    for g, (cells, (correlation, p_adjusted)) in enumerate(zip(members, columns, strict=True)):
+        yield Evidence(
+            members=tuple(series[cells]),
+            baseline=tuple(made.baseline[cells]),
+            candidate=tuple(made.candidate[cells]),
+            sigma=tuple(sigma[cells]),
+            scale_source=made.sources[g],
+            correlation=correlation,
+            margin=made.groups[g].limits.curve,
+            alpha=made.groups[g].limits.alpha,
+            p_adjusted=p_adjusted,
+        )
+
+
+def _series(made: Sheet) -> list[str]:
+    """The series of each cell."""
+    return [made.pairs[index].curve.series[row] for index, row in _rows((made.pair, made.row))]
 
 
 def _members_caveats(made: Sheet, members: slice) -> tuple[Caveat, ...]:

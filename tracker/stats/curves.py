@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -44,6 +45,27 @@ class Cells:
     curve_margin: Floats
     point_margin: Floats
 
+    def regrouped(self, order: Ints, group: Ints, firsts: Ints) -> Cells:
+        """The same cells in another order and other groups; each new group takes the rules of one old group."""
+        cells: dict[str, Any] = {name: getattr(self, name)[order] for name in _OF_CELLS}
+        groups: dict[str, Any] = {name: getattr(self, name)[firsts] for name in _OF_GROUPS}
+        return Cells(**cells, **groups, group=group)
+
+
+_OF_CELLS = ("effect", "weights", "root_v", "runs", "outliers", "outlier_scale")
+_OF_GROUPS = ("correlation", "alpha", "alpha_point", "curve_margin", "point_margin")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What each cell may do when nothing changed: as a member of its curve, and on its own."""
+
+    member: Predictive
+    alone: Predictive
+
+    def rows(self, order: Ints) -> Spread:
+        return Spread(*(Predictive(one.table[order], one.root_v[order]) for one in (self.member, self.alone)))
+
 
 @dataclass(frozen=True, slots=True)
 class Points:
@@ -80,12 +102,16 @@ class Curves:
     mde: Floats
 
 
-def judge(cells: Cells, power: float = 0.8) -> tuple[Points, Curves]:
+def spread_of(cells: Cells) -> Spread:
+    """Tabulate what `judge` asks about: the same for whatever groups the cells are put in."""
+    return Spread(*predictive(cells.weights, cells.root_v, cells.outliers, cells.outlier_scale))
+
+
+def judge(cells: Cells, spread: Spread, power: float = 0.8) -> tuple[Points, Curves]:
     """All numbers of all curves of a comparison at once."""
-    member, alone = predictive(cells.weights, cells.root_v, cells.outliers, cells.outlier_scale)
     log_sigma = cells.weights @ LOG_GRID
-    points = _points(alone, cells, np.exp(log_sigma), power)
-    return points, _curves(_pooled(member, cells, log_sigma), cells, points, power)
+    points = _points(spread.alone, cells, np.exp(log_sigma), power)
+    return points, _curves(_pooled(spread.member, cells, log_sigma), cells, points, power)
 
 
 def _points(spread: Predictive, cells: Cells, sigma: Floats, power: float) -> Points:
@@ -162,19 +188,27 @@ def _curves(pooled: Statistic, cells: Cells, points: Points, power: float) -> Cu
         high90=high90,
         p_pooled=p_pooled,
         p=np.where(size == 1, p_pooled, both),
-        mde=_detectable(pooled, cells, np.maximum.reduceat(points.limit, starts), power),
+        mde=_detectable(pooled, cells, points.sigma, np.maximum.reduceat(points.limit, starts), power),
     )
 
 
-def _detectable(pooled: Statistic, cells: Cells, wide: Floats, power: float) -> Floats:
+def _detectable(pooled: Statistic, cells: Cells, sigma: Floats, wide: Floats, power: float) -> Floats:
     """The uniform shift that is called with `power`: significant AND beyond the margin.
 
     Both conditions are thresholds on the same statistic, so the harder one decides: the shift must reach the larger of
     the significance limit and the margin, and then beat the noise that would take it back.
     """
-    nothing = np.zeros((1, len(cells.effect)))
+    usual = cells.root_v * sigma
+    nothing = np.zeros((1, len(usual)))
+    several = 1 - 1 / np.bincount(cells.group)
+
+    def expected(effect: Floats, shift: Floats) -> Floats:
+        # Normal scores grow ever slower: points that stray about a shift score less together than they would on it.
+        alone, strayed = pooled(effect, shift), (pooled(effect + usual, shift) + pooled(effect - usual, shift)) / 2
+        return alone + several * (strayed - alone)
+
     targets = np.stack([special.ndtri(cells.alpha / 2), np.full(len(cells.alpha), -special.ndtri(power))])
-    found, beaten = _roots(pooled, nothing, targets, np.zeros_like(wide), 1.01 * wide)
+    found, beaten = _roots(expected, nothing, targets, np.zeros_like(wide), 2 * wide)
     smallest: Floats = np.maximum(found, cells.curve_margin) + beaten
     return smallest
 
