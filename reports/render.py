@@ -29,6 +29,8 @@ COMMENT_LIMIT = 60_000
 """Characters. GitHub refuses a comment above 65,536; the rest is room for what a channel puts around it."""
 SUMMARY_LIMIT = 1_000_000
 """Bytes. A job summary may have 1 MiB."""
+MAIL_LIMIT = 102_400
+"""Bytes of the HTML part. Gmail cuts a longer mail off."""
 MARKER = "sweep-tracker"
 """First word of the hidden marker by which a comment is found again."""
 
@@ -55,6 +57,21 @@ def _commit(english: str, chinese: str) -> str:
     return f"{_halves(subject, other)}\n\n{body}\n\n中文：\n\n{text}\n"
 
 
+def _pages(english: str, chinese: str) -> str:
+    """One page: the Chinese body behind the English one, each naming its language."""
+    body = chinese[chinese.index("<div lang=") : chinese.index("</body>")]
+    return english.replace("</body>", f"<hr>\n{body}</body>")
+
+
+def _mail_line(text: str) -> str:
+    """A line of a mail: clients make links of addresses, and no foreign text may become one."""
+    return escapes.defuse(escapes.clean(text))
+
+
+def _mail_html(text: str) -> str:
+    return escapes.html(_mail_line(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A template, the format of its values, how two languages stand together, and how long it may be."""
@@ -79,6 +96,8 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "short": Document("short.md.j2", escapes.markdown_line, _halves),
         "title": Document("title.txt.j2", escapes.line, _halves),
         "commit": Document("commit.txt.j2", escapes.line, _commit),
+        "mail_text": Document("mail.txt.j2", _mail_line, _blocks),
+        "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )

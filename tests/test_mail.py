@@ -1,0 +1,488 @@
+"""A mail: headers that nothing can extend, short lines, two parts in two languages, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reports import facts, parity, render
+from reports.channels import mail
+from reports.language import CATALOGS, Language
+from store.records import Comparison, Scope, Verdict
+from tests.sayings import (
+    AFTER,
+    BEFORE,
+    a_finding,
+    a_large_sweep,
+    a_random_comparison,
+    a_screen,
+    a_series,
+    a_wide_sweep,
+)
+from tests.test_language import messages
+from tests.test_render_hostile import assert_no_trigger, hostile, poisoned
+
+DATE = datetime(2026, 8, 3, 6, 0, tzinfo=UTC)
+SENDER = "推理基准 <tracker-bot@example.org>"
+CHINESE = "推理基准周报：第 31 周（2026-07-27 至 08-02）3 项回归 / Weekly report: 3 regressions"
+
+
+def a_mail(subject: str = "Weekly report", text: str = "text\n", html: str = "<p>html</p>\n", **other: Any) -> bytes:
+    given: dict[str, Any] = {
+        "sender": SENDER,
+        "recipients": ["dev1@example.org"],
+        "date": DATE,
+        "identity": "weekly 2026-W31",
+    }
+    return mail.message(subject, text, html, **{**given, **other}).as_bytes()
+
+
+def a_reader(raw: bytes) -> EmailMessage:
+    read = message_from_bytes(raw, policy=policy.default)
+    assert isinstance(read, EmailMessage)
+    assert read.defects == []
+    return read
+
+
+def header_lines(raw: bytes) -> list[bytes]:
+    return raw.partition(b"\r\n\r\n")[0].split(b"\r\n")
+
+
+def parts(raw: bytes) -> dict[str, str]:
+    """The bodies by their type, with plain line ends, in the order of the mail."""
+    return {p.get_content_type(): p.get_content().replace("\r\n", "\n") for p in a_reader(raw).iter_parts()}
+
+
+NAMES = [
+    "From",
+    "To",
+    "Subject",
+    "Date",
+    "Message-ID",
+    "List-Id",
+    "List-Unsubscribe",
+    "Auto-Submitted",
+    "MIME-Version",
+    "Content-Type",
+]
+
+
+# ---- case 48: headers ----------------------------------------------------------------------------------------
+
+SUBJECTS = [
+    CHINESE,
+    "normal",
+    "🚀 " * 39 + "🚀",
+    "x" * 2000,
+    "a  b",
+    "=?utf-8?q?injected?= word",
+    '"quoted" (comment) <a@b.example>, c',
+    "👨‍👩‍👧‍👦" * 30,
+    "e\u0301" * 60,
+    'é/ =推理_推理=(=🚀word 推理/ "/  🚀"word "( ("/ ?"  word _推理=推理"/   🚀 é',
+]
+
+
+def assert_sound_headers(raw: bytes) -> None:
+    lines = header_lines(raw)
+    assert all(line.isascii() for line in lines)
+    assert max(map(len, lines)) <= 76
+    assert all(len(word) <= 75 for line in lines for word in re.findall(rb"=\?\S+\?=", line))
+    assert list(a_reader(raw).keys()) == NAMES
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_subject_reads_back_as_it_was(subject: str) -> None:
+    raw = a_mail(subject)
+    assert_sound_headers(raw)
+    assert a_reader(raw)["Subject"] == subject
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=200))
+def test_any_subject_reads_back_as_it_was(subject: str) -> None:
+    subject = subject.strip(" ")
+    assume(subject)
+    raw = a_mail(subject)
+    assert_sound_headers(raw)
+    assert a_reader(raw)["Subject"] == subject
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n", "\r", "\u2028", "\x85", "\r\n\r\n", "\x0b", "\x00\n"])
+def test_a_line_break_in_a_subject_makes_no_header(ending: str) -> None:
+    raw = a_mail(f"x{ending}Bcc: victim@example.org")
+    assert_sound_headers(raw)
+    assert a_reader(raw)["Subject"] == "x Bcc: victim@example.org"
+    assert a_reader(raw)["Bcc"] is None
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "spec"),
+    [
+        ("dev1@example.org", "", "dev1@example.org"),
+        ("<dev1@example.org>", "", "dev1@example.org"),
+        ("Doe, Jane <dev1@Example.org>", "Doe, Jane", "dev1@example.org"),
+        ('"Doe, \\"J\\"" <dev1@example.org>', 'Doe, "J"', "dev1@example.org"),
+        ("推理团队 <dev.1+list@mail.example.org>", "推理团队", "dev.1+list@mail.example.org"),
+        ("dev2@example.org <dev1@example.org>", "dev2@example.org", "dev1@example.org"),
+        ("root@localhost", "", "root@localhost"),
+    ],
+)
+def test_an_address_reads_back_as_one_mailbox(address: str, name: str, spec: str) -> None:
+    raw = a_mail(sender=address, recipients=[address, "dev2@example.org"])
+    assert_sound_headers(raw)
+    (sender,), (first, second) = a_reader(raw)["From"].addresses, a_reader(raw)["To"].addresses
+    assert (sender.display_name, sender.addr_spec) == (first.display_name, first.addr_spec) == (name, spec)
+    assert second.addr_spec == "dev2@example.org"
+
+
+def test_a_long_display_name_is_folded_by_the_rules() -> None:
+    name = "推理基准周报 " * 20
+    raw = a_mail(sender=f"{name} <dev1@example.org>")
+    assert_sound_headers(raw)
+    (sender,) = a_reader(raw)["From"].addresses
+    assert sender.addr_spec == "dev1@example.org"
+    # The reader of Python 3.11 puts a blank between the encoded words of a name, against RFC 2047.
+    assert sender.display_name.replace(" ", "") == name.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "dev1@example.org\r\nBcc: victim@example.org",
+        "dev1@example.org\n",
+        "a\u2028b <dev1@example.org>",
+        "\x00 <dev1@example.org>",
+        "\ud800 <dev1@example.org>",
+        "dev1",
+        "",
+        "@example.org",
+        "dev1@",
+        "dev1@example.org, dev2@example.org",
+        "<dev1@example.org> <dev2@example.org>",
+        "dev 1@example.org",
+        "dev1@exa mple.org",
+        "dev1@-example.org",
+        "dev1@示例.org",
+        "推理@example.org",
+        "a@b@c.example",
+        f"{'x' * 65}@example.org",
+        f"dev1@{'x' * 64}.org",
+    ],
+)
+def test_a_bad_address_is_refused_with_the_remedy(address: str) -> None:
+    for where in ({"sender": address}, {"recipients": ["dev2@example.org", address]}):
+        with pytest.raises(mail.CannotMail, match="write"):
+            a_mail(**where)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ({"recipients": []}, "at least one"),
+        ({"date": datetime(2026, 8, 3)}, "UTC"),
+        ({"identity": ""}, "name what the mail tells"),
+        ({"subject": " \r\n"}, "'title'"),
+        ({"subject": "\ud800"}, "cut it at a character"),
+        ({"html": "\ud800"}, "cut it at a character"),
+    ],
+)
+def test_what_no_server_should_get_is_refused_with_the_remedy(wrong: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(mail.CannotMail, match=remedy):
+        a_mail(**wrong)
+
+
+def test_the_headers_say_that_a_machine_wrote_to_a_list() -> None:
+    read = a_reader(a_mail())
+    assert read["Date"].datetime == DATE
+    assert read["Auto-Submitted"] == "auto-generated"
+    assert read["List-Id"] == "<sweep-tracker.example.org>"
+    assert read["List-Unsubscribe"] == "<mailto:tracker-bot@example.org?subject=unsubscribe>"
+    assert re.fullmatch(r"<[0-9a-f]{32}@example\.org>", read["Message-ID"])
+
+
+def test_an_unsubscribe_address_is_a_whole_one() -> None:
+    raw = a_mail(sender="a?b&c+d@example.org")
+    assert a_reader(raw)["List-Unsubscribe"] == "<mailto:a%3Fb%26c%2Bd@example.org?subject=unsubscribe>"
+
+
+# ---- the same bytes ------------------------------------------------------------------------------------------
+
+
+def test_the_same_arguments_give_the_same_bytes() -> None:
+    assert a_mail(CHINESE) == a_mail(CHINESE)
+
+
+def test_the_message_id_follows_the_identity_alone() -> None:
+    first, again, other = (a_reader(a_mail(text=text, identity=name)) for text, name in ("ax", "bx", "ay"))
+    assert first["Message-ID"] == again["Message-ID"] != other["Message-ID"]
+    assert first.get_boundary() != again.get_boundary()
+
+
+def test_a_written_mail_is_the_message(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "week.eml"
+    made = mail.message(CHINESE, "a\n", "<p>b</p>\n", SENDER, ["dev1@example.org"], date=DATE, identity="w")
+    mail.write(made, path)
+    assert path.read_bytes() == made.as_bytes()
+    assert [p.name for p in path.parent.iterdir()] == ["week.eml"]
+    assert (made["Subject"], made["From"].addresses[0].display_name) == (CHINESE, "推理基准")
+
+
+# ---- case 50: lines ------------------------------------------------------------------------------------------
+
+BODIES = [
+    "<td>" + "吞吐量 throughput " * 2500 + "</td>",
+    "From the start\n.leading dot\n..\n.\nlast",
+    "吞吐量" * 5000,
+    "trailing blanks   \n\n\n\tindented\n=3D =\n",
+    "🚀" * 1000,
+    "--=_boundary\n--\n",
+    "",
+]
+
+
+def assert_sound_lines(raw: bytes, text: str, html: str) -> None:
+    """Lines of at most 76 octets with SMTP's line ends, and bodies that read back; a body ends its last line."""
+    assert raw.isascii()
+    assert b"\n" not in raw.replace(b"\r\n", b"")
+    lines = raw.split(b"\r\n")
+    assert max(map(len, lines)) <= 76
+    assert not [line for line in lines if line.startswith((b".", b"From "))]
+    ended = [body if body.endswith("\n") else f"{body}\n" for body in (text, html)]
+    assert list(parts(raw).items()) == list(zip(("text/plain", "text/html"), ended, strict=True))
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_long_lines_and_marks_of_mail_survive(body: str) -> None:
+    assert_sound_lines(a_mail(text=body, html=body), body, body)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), max_size=400))
+def test_any_body_reads_back_as_it_was(body: str) -> None:
+    assert_sound_lines(a_mail(text=body, html=body), body, body)
+
+
+@pytest.mark.parametrize(
+    "other", [policy.SMTP, policy.default.clone(linesep="\r\n"), policy.SMTP.clone(cte_type="7bit")]
+)
+def test_a_sender_with_its_own_policy_breaks_nothing(other: policy.EmailPolicy) -> None:
+    """A server's client serialises by a policy of its own."""
+    made = mail.message(CHINESE, BODIES[0], BODIES[1], SENDER, ["dev1@example.org"], date=DATE, identity="w")
+    raw = made.as_bytes(policy=other)
+    assert_sound_headers(raw)
+    assert a_reader(raw)["Subject"] == CHINESE
+    assert_sound_lines(raw, BODIES[0], BODIES[1])
+
+
+# ---- case 49: documents --------------------------------------------------------------------------------------
+
+TAGS = frozenset("html head meta body div hr h3 p b br ul li table tr th td a".split())
+ATTRIBUTES = frozenset("lang charset name content style href border cellpadding cellspacing align nowrap".split())
+VOID = frozenset({"meta", "br", "hr"})
+BLOCKS = frozenset({"h3", "p", "li", "td", "th", "tr", "br", "div"})
+RUN_URL = re.compile(r"https://github\.com/SemiAnalysisAI/InferenceX/actions/runs/\d+/attempts/\d+")
+
+
+class Page(HTMLParser):
+    """What a client shows of a page: its text, its tags in balance, the cells of its tables."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.widths: list[list[int]] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        self.text += {"hr": "\n\n---\n\n", "br": "\n", "li": "\n- ", "a": f"{dict(attrs).get('href')} "}.get(tag, "")
+        if tag == "table":
+            self.widths.append([])
+        elif tag == "tr":
+            self.widths[-1].append(0)
+        elif tag in ("td", "th"):
+            self.widths[-1][-1] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.text += "\n" if tag in BLOCKS else ""
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+
+def assert_for_every_client(html: str) -> Page:
+    """No script, no picture, no style sheet, no address but of runs; whole tables; small enough for Gmail."""
+    assert len(html.encode()) <= 102_400
+    page = Page(html)
+    assert {tag for tag, _ in page.seen} <= TAGS
+    assert {name for _, attrs in page.seen for name in attrs} <= ATTRIBUTES
+    assert all(RUN_URL.fullmatch(attrs["href"] or "") for _, attrs in page.seen if "href" in attrs)
+    styles = " ".join(attrs["style"] or "" for _, attrs in page.seen if "style" in attrs)
+    assert re.fullmatch(r"[-a-z0-9:;,. ]*", styles, re.IGNORECASE), "no value was changed on its way"
+    assert not re.search(r"url|data:|import|flex|grid|(?<![-\w])color", styles)
+    assert all(len(set(widths)) == 1 for widths in page.widths)
+    return page
+
+
+def a_week(configs: int, worse: int, better: int) -> Comparison:
+    """One curve of each of many configs, some of them moved."""
+
+    def moved(number: int) -> tuple[Verdict, float]:
+        if number < worse:
+            return Verdict.REGRESSION, -(5 + number / 10)
+        return (Verdict.IMPROVEMENT, 5 + number / 10) if number < worse + better else (Verdict.EQUIVALENT, 0.1)
+
+    found = tuple(
+        a_finding(replace(a_series(None), model=f"m{number}"), "tput_per_gpu", *moved(number))
+        for number in range(configs)
+    )
+    return Comparison(AFTER, BEFORE, "previous", found, (), (), "1")
+
+
+def both(given: Comparison) -> tuple[str, str]:
+    chosen = facts.select(given)
+    return render.render(chosen, "mail_text"), render.render(chosen, "mail_html")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [a_screen(), a_week(600, 25, 40), a_week(600, 300, 300), a_large_sweep(2000, 2), a_wide_sweep(100)],
+    ids=["screen", "week", "all moved", "points", "wide"],
+)
+def test_the_parts_of_a_mail_suit_every_client_in_both_languages(given: Comparison) -> None:
+    text, html = both(given)
+    assert parity.lint_text(text, "both") == ()
+    assert parity.lint_text(assert_for_every_client(html).text, "both") == ()
+    assert [attrs["lang"] for _, attrs in Page(html).seen if "lang" in attrs] == ["en", "en", "zh-CN"]
+    assert '<meta charset="utf-8">' in html
+    assert '<meta name="color-scheme" content="light dark">' in html
+
+
+@pytest.mark.parametrize(("lang", "code"), [("en", "en"), ("zh", "zh-CN")])
+def test_a_page_of_one_language_names_it(lang: str, code: str) -> None:
+    page = assert_for_every_client(render.render(facts.select(a_screen()), "mail_html", lang))
+    assert [attrs["lang"] for _, attrs in page.seen if "lang" in attrs] == [code, code]
+
+
+def test_600_moved_rows_are_cut_by_importance_and_counted() -> None:
+    text, html = both(a_week(600, 300, 300))
+    english = Page(html).text.partition("\n---\n")[0]
+    worse, better = english.partition("What got worse\n")[2].partition("Images\n")[0].split("What got better\n")
+    shown = [section.count(f"\n{word}\n") for section, word in ((worse, "regression"), (better, "improvement"))]
+    cut = [sum(map(int, re.findall(r"Rows not shown here: (\d+)", section))) for section in (worse, better)]
+    assert [sum(rows) for rows in zip(shown, cut, strict=True)] == [300, 300], "every row is shown or counted"
+    assert shown[0] > 10 * shown[1] > 0, "what got worse stays longest"
+    assert len(html.encode()) > 0.9 * render.MAIL_LIMIT
+    for half in text.split("\n---\n"):
+        assert {f"m{number}-fp8-h200-sglang" for number in range(600)} <= set(re.findall(r"m\d+-\S+-sglang", half))
+
+
+def test_the_text_part_holds_every_regression_with_its_numbers() -> None:
+    text, html = both(a_week(600, 25, 40))
+    for half, pattern in zip(
+        text.split("\n---\n"),
+        (
+            r"- regression: m(\d+)-.*fell by [\d.]+% \(95% interval .*; p = 0\.0004; runs 3 against 1\)\.",
+            r"- 回归：m(\d+)-.*下降 [\d.]+%（95% 区间 .*，p = 0\.0004，运行 3 次对 1 次）。",
+        ),
+        strict=True,
+    ):
+        assert sorted(map(int, re.findall(pattern, half))) == list(range(25))
+    page = Page(html)
+    assert "Rows not shown" not in page.text
+    assert (page.text.count("\nregression\n"), page.text.count("\n回归\n")) == (25, 25)
+
+
+def test_a_mail_begins_with_the_verdict() -> None:
+    text, html = both(a_screen())
+    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.\n\n")
+    assert html.startswith("<!DOCTYPE html>\n")
+    assert Page(html).text.strip().startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.\n")
+
+
+@pytest.mark.parametrize("start", range(0, 300, 100))
+def test_random_mails_say_the_same_in_both_languages(start: int) -> None:
+    for seed in range(start, start + 100):
+        text, html = both(a_random_comparison(seed))
+        assert parity.lint_text(text, "both") == (), (seed, text)
+        assert parity.lint_text(assert_for_every_client(html).text, "both") == (), (seed, html)
+
+
+@pytest.mark.parametrize("start", range(0, 1500, 300))
+def test_hostile_strings_pass_through_a_mail(start: int) -> None:
+    for at in range(start, start + 300, 30):
+        chosen = facts.select(poisoned(hostile()[at : at + 30]))
+        text, html = (render.render(chosen, document) for document in ("mail_text", "mail_html"))
+        page = assert_for_every_client(html)
+        for shown in (text, page.text):
+            assert_no_trigger(re.sub(RUN_URL, "", shown))
+        raw = a_mail(render.render(chosen, "title"), text, html)
+        assert_sound_headers(raw)
+        assert_sound_lines(raw, text, html)
+
+
+def test_no_word_of_a_catalog_is_markup() -> None:
+    """Words of the catalogs enter HTML as they are; only values are escaped."""
+    for message in messages():
+        for code in ("en", *CATALOGS):
+            assert not re.search("[<>&]", Language(code).text(str(message.id)))
+
+
+# ---- the reference cases -------------------------------------------------------------------------------------
+
+
+def a_case(shared: Path, name: str) -> Any:
+    return json.loads((shared / "cases" / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.shared
+def test_the_reference_subjects_read_back(shared: Path) -> None:
+    for subject in a_case(shared, "48-subject-encoding-and-header-injection/subjects.json"):
+        raw = a_mail(subject)
+        assert_sound_headers(raw)
+        assert a_reader(raw)["Subject"] == subject.replace("\r\n", " ").strip()
+        assert {"text/plain", "text/html"} == set(parts(raw))
+
+
+@pytest.mark.shared
+def test_the_reference_week_suits_every_client(shared: Path) -> None:
+    week = a_case(shared, "49-mail-clients/week.json")
+    names = [f"dsr1-fp8-h200-sglang-tp8-8192-1024-conc{number}" for number in range(week["configs"])]
+    made = a_week(week["configs"], week["regressions"], week["improvements"])
+    named = tuple(
+        replace(finding, config=name, key=name, series=None, scope=Scope.POINT)
+        for name, finding in zip(names, made.findings, strict=True)
+    )
+    text, html = both(replace(made, findings=named))
+    page = assert_for_every_client(html)
+    for part in (text, page.text):
+        for half in part.split("\n---\n"):
+            assert set(names[: week["regressions"]]) <= set(re.findall(r"dsr1-\S+-conc\d+", half))
+
+
+@pytest.mark.shared
+def test_the_reference_body_survives(shared: Path) -> None:
+    body = a_case(shared, "50-long-lines/body.json")
+    assert max(map(len, body["html"].splitlines())) > 998
+    assert_sound_lines(a_mail(text=body["text"], html=body["html"]), body["text"], body["html"])
