@@ -42,7 +42,16 @@ FINDINGS: Final = {
     **dict.fromkeys(("scope", "key", "metric", "verdict", "config", "rules_version", "record"), pl.String),
 }
 
-_SHARED_RUN_FIELDS: Final = tuple(name for name in RUNS if name in {f.name for f in fields(Run)})
+
+def _shared(columns: Mapping[str, Any], record: type[Any]) -> tuple[str, ...]:
+    """The columns that a record has a field for."""
+    own = {field.name for field in fields(record)}
+    return tuple(name for name in columns if name in own)
+
+
+_SHARED_RUN_FIELDS: Final = _shared(RUNS, Run)
+_SHARED_SERIES_FIELDS: Final = _shared(SERIES, Series)
+_SHARED_FINDING_FIELDS: Final = _shared(FINDINGS, Finding)
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -60,7 +69,7 @@ def run_row(run: Run, official: bool) -> dict[str, Any]:
 
 def series_row(text: str, series: Series) -> dict[str, Any]:
     """A row of the table `series`; `text` is its JSON."""
-    own = {name: getattr(series, name) for name in SERIES if name in {f.name for f in fields(Series)}}
+    own = {name: getattr(series, name) for name in _SHARED_SERIES_FIELDS}
     key = series_key(series)
     return {
         **own,
@@ -76,7 +85,7 @@ def series_row(text: str, series: Series) -> dict[str, Any]:
 
 def finding_row(comparison: str, position: int, finding: Finding) -> dict[str, Any]:
     """A row of the table `findings`."""
-    own = {name: str(getattr(finding, name)) for name in FINDINGS if name in {f.name for f in fields(Finding)}}
+    own = {name: str(getattr(finding, name)) for name in _SHARED_FINDING_FIELDS}
     return {"comparison": comparison, "position": position, **own, "record": to_text(finding)}
 
 

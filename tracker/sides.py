@@ -27,7 +27,7 @@ from tracker.stats.noise import Scales
 SCALES = "noise_scales"
 """Name of the note under which a store keeps what it has learned about its noise."""
 
-RUNS_LOOKED_AT = 40
+RUNS_LOOKED_AT = 24
 """Runs of a curve that a baseline is looked for in: some image bumps of a nightly curve, and a bound on the work."""
 
 LEVEL_METRIC = "tput_per_gpu"

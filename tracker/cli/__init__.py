@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -89,4 +90,6 @@ def main() -> None:
     """Entry point of the console script."""
     # Our arrays are small: threads of the linear algebra wait for one another (65 ms instead of 7 on two busy cores).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Rows and findings are made by the ten thousand and hold no cycles: looking for them took a tenth of the time.
+    gc.set_threshold(100_000, 50, 100)
     sys.exit(run(sys.argv[1:]))
