@@ -19,9 +19,9 @@ import pytest
 from reports import outbox
 from reports.channels import github as channel
 from reports.channels.github import Connection, Limits, Outcome, Status, deliver
-from reports.channels.patience import Patience
 from reports.channels.sticky import worsens
 from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label, Mark
+from store.patience import Patience
 from store.records import Verdict
 from tests.github.server import (
     BAD_GATEWAY,

@@ -84,7 +84,7 @@ def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator
 
 @contextmanager
 def _apart(path: Path, folder: Path) -> Iterator[Store]:
-    with Store.open(folder / "candidate.duckdb", folder / "archive") as store:
+    with Store.open(":memory:", folder / "archive") as store:
         store.land_many(read([path]))
         yield store
 

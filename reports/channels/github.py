@@ -22,9 +22,9 @@ from github.Repository import Repository
 
 from reports import outbox
 from reports.channels import sticky
-from reports.channels.patience import Delay, OutOfPatience, Patience, Waiting
 from reports.channels.sticky import Create, Delete, Edit, Seen, Step
 from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label
+from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 
 T = TypeVar("T")
 
@@ -192,8 +192,6 @@ class _Stopped(Exception):
 # --- requests: tried again within the budget ---------------------------------------------------------------------
 
 FAILED = (github.GithubException, requests.RequestException)
-_SECONDARY = ("secondary rate limit", "abuse detection", "retry your request again later", "wait a few minutes")
-"""Words of the answers that stand for GitHub's secondary limits."""
 _BROKEN = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 _GONE = frozenset({404, 410})
 
@@ -204,27 +202,7 @@ def _delay(error: Exception) -> Delay | None:
         return Delay()
     if not isinstance(error, github.GithubException):
         return None
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    if error.status == 429 or (error.status == 403 and _is_limit(error, headers)):
-        spent = headers.get("x-ratelimit-remaining") == "0"
-        return Delay(
-            True, _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset")) if spent else None
-        )
-    return Delay(after=_number(headers.get("retry-after"))) if error.status >= 500 else None
-
-
-def _is_limit(error: github.GithubException, headers: Mapping[str, str]) -> bool:
-    """Whether a 403 is a rate limit, and not a token without the right."""
-    said = _said(error).lower()
-    return (
-        "retry-after" in headers
-        or headers.get("x-ratelimit-remaining") == "0"
-        or any(text in said for text in _SECONDARY)
-    )
-
-
-def _number(text: str | None) -> float | None:
-    return float(text) if text is not None and text.isdecimal() and len(text) < 12 else None
+    return delay_of(error.status, error.headers or {}, _said(error))
 
 
 def _said(error: Exception) -> str:
