@@ -250,3 +250,18 @@ def test_the_console_script_answers_and_a_closed_pipe_is_no_error() -> None:
         f"{sys.executable} -m tracker schema | head -1", shell=True, capture_output=True, text=True, check=True
     )
     assert (head.stdout, head.stderr) == ("{\n", "")
+
+
+def test_an_eval_has_the_image_that_its_run_measured_the_deployment_with(tracker: Tracker) -> None:
+    """Eval artifacts name no image; they may land before or after the throughput rows of their run."""
+    sides = ((1, "2026-06-01T00:00:00Z", "a/b:v1.0.0"), (2, "2026-06-02T00:00:00Z", "a/b:v1.0.0"))
+    for number, started, image in (*sides, (3, "2026-06-03T00:00:00Z", "a/b:v1.1.0")):
+        evals = write(tracker.folder / f"{number}-evals.json", bundle(run(number, started), [], [evaluation(0.955)]))
+        rows = write(
+            tracker.folder / f"{number}-rows.json", bundle(run(number, started), [row(64, 1000.0, image=image)])
+        )
+        tracker.ingest(evals)
+        tracker.ingest(rows)
+    (flexible,) = [one for one in tracker.compare()["findings"] if one["metric"] == "em_flexible"]
+    assert flexible["images"] == {"baseline": "a/b:v1.0.0", "candidate": "a/b:v1.1.0", "software": "changed"}
+    assert flexible["n"]["baseline"] == 2

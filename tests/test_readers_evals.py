@@ -195,13 +195,6 @@ def test_a_collected_eval_yields_to_the_folder_of_its_config(tmp_path):
     assert batch.duplicates == 1
 
 
-def test_the_image_of_an_eval_is_that_of_its_config_in_the_same_run(tmp_path):
-    put(tmp_path, "results_bmk/agg_bmk.json", [row(), row(conc=4), row(tp=4, image="a/b:v2")])
-    put(tmp_path, "eval_results_all/agg_eval_all.json", [evaluated(), evaluated(framework="vllm")])
-    (batch,) = found(tmp_path)
-    assert [score.image for score in batch.scores] == ["lmsysorg/sglang:v0.5.9-cu130", None]
-
-
 def test_an_address_without_attempt_means_the_highest_that_the_answers_know(tmp_path):
     history, evals = put(tmp_path, "h.json", [published()]), put(tmp_path, "e.json", [published_eval()])
     (batch,) = found(evals, history)

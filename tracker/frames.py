@@ -51,12 +51,41 @@ RESULT: Mapping[str, type[pl.DataType] | pl.DataType] = {
 
 
 def compare_frames(history: pl.DataFrame, candidate: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
-    """Judge the candidate's runs against their history: one row a point or curve and metric, columns as in RESULT.
+    """Judge the candidate's runs against their history; tidy frames in, one finding a row out.
+
+    Both frames have one row per run, point and metric:
+
+    run         text or number that names a run ("ID/ATTEMPT"); several candidate runs of one image are judged together
+    started_at  time of the run (without a zone: UTC); orders the runs
+    image       reference or label of what ran, null where unknown
+    recipe      fingerprint or label of how it ran, null where unknown
+    curve       everything that must be equal before two points lie on one curve; series without it stand alone
+    series      the curve and its concurrency
+    conc        concurrency
+    multinode   True where the engine spans several nodes
+    metric      a key of `store.metrics` ("tput_per_gpu", "median_tpot", ...); an unknown one is shown, never judged
+    value       the measured value in the metric's unit; not positive or not finite is invalid, never a number
+
+    Optional are `pool` (two known and different ones are not compared) and `config`.
+
+    The answer has one row per point (`scope` "point", `key` its series) and per curve ("curve") and metric: `verdict`,
+    `effect` with its 95 % interval `low`, `high`, and `mde`, the smallest change found 80 % of the time (natural log
+    ratios of candidate over baseline; `mde` is positive), `p` two-sided, `n_baseline` and `n_candidate` runs, and
+    `caveats`, a list of codes. Points without a partner come last, with a null metric and the reason as caveat.
 
     The baseline of a curve is the newest image and recipe of the history before the candidate, its last five runs.
-    Points without a partner come last, with a null metric and the reason among the caveats. `settings.scales` (see
-    `learn_scales`) saves learning the noise again; a history seen before is remembered by its content.
-    Raises ValueError where a frame lacks a column that nothing can stand for.
+    The noise is learned from the history's own stretches of equal image and recipe, else it is the shipped one; what
+    was learned can be passed back: `Settings(scales=learn_scales(history))`. Nothing of the candidate is learned from.
+
+    Raises ValueError where a frame lacks a column that nothing can stand for, with what to give.
+
+    >>> from datetime import datetime
+    >>> row = {"image": "v1", "recipe": None, "curve": "c", "series": "c c64", "conc": 64, "multinode": False}
+    >>> row |= {"run": "1/1", "started_at": datetime(2026, 6, 1), "metric": "tput_per_gpu", "value": 1000.0}
+    >>> new = row | {"run": "2/1", "started_at": datetime(2026, 6, 2), "image": "v2", "value": 700.0}
+    >>> found = compare_frames(pl.DataFrame([row]), pl.DataFrame([new]))
+    >>> found.filter(pl.col("scope") == "curve")["verdict"].to_list()
+    ['regression']
     """
     chosen = settings or Settings()
     if chosen.scales is not None and {"curve"} <= set(history.columns) & set(candidate.columns):

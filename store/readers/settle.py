@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from store.readers.document import Gathering
-from store.records import Batch, Layout, Place, Point, Rejection, Role, Score, Series
+from store.records import Batch, Layout, Place, Point, Rejection, Role, Score
 
 T = TypeVar("T", Point, Score)
 
@@ -39,7 +39,7 @@ def _settled(batch: Batch, per_point: set[Hashable], per_config: set[Hashable]) 
     return replace(
         batch,
         points=kept_points,
-        scores=_with_images(kept_scores, kept_points),
+        scores=kept_scores,
         rejections=(*batch.rejections, *refused),
         changelog=tuple(dict.fromkeys(batch.changelog)),
         jobs=tuple(dict.fromkeys(batch.jobs)),
@@ -148,24 +148,3 @@ def _scores_agree(one: Score, other: Score) -> bool:
 
 def _known_values(one: Score) -> int:
     return sum(value is not None for value in (one.strict, one.flexible, one.score, one.n, one.score_name, one.image))
-
-
-def _with_images(scores: Sequence[Score], points: Sequence[Point]) -> tuple[Score, ...]:
-    """Eval artifacts name no image: it is that of the throughput rows of the same config and run, if they have one."""
-    if all(one.image for one in scores):
-        return tuple(scores)
-    images: defaultdict[Hashable, set[str]] = defaultdict(set)
-    for point in points:
-        if point.image:
-            images[_config(point.series)].add(point.image)
-    return tuple(_with_image(one, images.get(_config(one.series), set())) for one in scores)
-
-
-def _with_image(score: Score, images: set[str]) -> Score:
-    if score.image or len(images) != 1:
-        return score
-    return replace(score, image=next(iter(images)))
-
-
-def _config(series: Series) -> Hashable:
-    return series.model, series.gpu, series.framework, series.precision, series.spec, series.layout
