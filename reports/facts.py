@@ -582,7 +582,13 @@ def steps(rows: Chooser, verdict: Verdict) -> tuple[Step, ...]:
         _step("rerun_missing", absent) if absent else None,
     )
     urgent = tuple(step for step in found if step)
-    return urgent or (_step(_CALM.get(verdict, "nothing_judged"), rows.undecided()),)
+    doubted = [f for f in rows.findings if decides(f) and UNSETTLED & {caveat.code for caveat in f.caveats}]
+    calm = "run_again" if doubted and _CALM.get(verdict) == "merge_safe" else _CALM.get(verdict, "nothing_judged")
+    return urgent or (_step(calm, doubted or rows.undecided()),)
+
+
+UNSETTLED = frozenset({"below_last_good", "mixed_candidate"})
+"""Doubts that a calm verdict does not answer: an older loss lasts, or a part of the candidate was not judged."""
 
 
 _CALM = {

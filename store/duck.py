@@ -58,7 +58,11 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "preserve_insertion_order": "false",
 }
 
-_FORMS: Final = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER", "json": "FORMAT json"}
+_FORMS: Final = {
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+    "csv": "FORMAT csv, HEADER",
+    "json": "FORMAT json, ARRAY true",
+}
 _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
 
@@ -383,10 +387,12 @@ class Store:
         rows = self._ask(question("newest_of_configs"), **asked)
         return {config: RunKey(number, attempt) for config, number, attempt in rows.iter_rows()}
 
-    def sayings(self, keys: Collection[str]) -> Iterator[tuple[str, str, dict[str, float]]]:
-        """Run, series and what its row said beside its metrics, for every row of some series that said anything."""
-        for run, key, text in self._ask(question("sayings"), keys=list(keys)).iter_rows():
-            yield run, key, json.loads(text)
+    def sayings(self, keys: Collection[str], metrics: Sequence[str]) -> Iterator[tuple[str, str, dict[str, float]]]:
+        """Run, series and what its row said: all that is beside its metrics, and some of these."""
+        columns = ", ".join(map(quoted, self._chosen(metrics)))
+        rows = self._ask(question("sayings", metrics=columns), keys=list(keys))
+        for row in rows.iter_rows(named=True):
+            yield row["run"], row["series"], said_by(row, metrics)
 
     def measured_images(self) -> pl.DataFrame:
         """Which run attempts measured which image."""
@@ -493,7 +499,7 @@ class Store:
 
     def export(self, folder: Path, form: str = "parquet") -> tuple[Path, Path]:
         """Write the valid points and the scores, tidy, as `points.FORM` and `scores.FORM`: parquet, csv or json."""
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
         targets = folder / f"points.{form}", folder / f"scores.{form}"
         metrics = ", ".join(map(quoted, self._metrics))
         for name, target in zip(("export_points", "export_scores"), targets, strict=True):
@@ -562,6 +568,12 @@ class Store:
         self._con.execute("COMMIT")
 
 
+def said_by(row: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, float]:
+    """What a row said beside its metrics, and the values of some of these."""
+    known = {name: row[name] for name in metrics if row.get(name) is not None}
+    return known | (json.loads(row["extra"]) if row["extra"] else {})
+
+
 def migrate(con: duckdb.DuckDBPyConnection, upto: int | None = None) -> None:
     """Take the schema steps that a database has not taken yet (up to a number), then give every metric its column."""
     done = _version(con)
@@ -607,7 +619,7 @@ def _check_version(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
     if read_only and not path.exists():
         raise CannotOpenStore(f"{path} does not exist: land a run first, or rebuild it from the archive")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make(path.parent)
     patience = time.monotonic() + wait_seconds
     while True:
         try:
@@ -618,6 +630,13 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
             if time.monotonic() >= patience:
                 raise StoreIsBusy(_held(path, wait_seconds, str(flaw))) from flaw
         time.sleep(_WAIT_STEP)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as flaw:
+        raise Trouble(f"{folder} cannot be made ({flaw.strerror}): name a place that can be written to") from flaw
 
 
 def _held(path: Path, wait_seconds: float, flaw: str) -> str:

@@ -83,7 +83,6 @@ def ingest(
     if landing.dry_run:
         landed = sum((_unlanded(batch) for batch in batches), Landed())
     else:
-        where.store.parent.mkdir(parents=True, exist_ok=True)
         with Store.open(where.store, where.archive, official=_is_official) as store:
             landed = store.land_many(batches)
             if not landed.already:
@@ -213,14 +212,15 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         alike = sides.comparable(past, new, history)
         judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
         base = sides.runs_by_text(past, judged.baseline_runs)
-        eval_findings, eval_unmatched = _judge_scores(past, new, base, question.thresholds)
+        eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
         absent = describe.absent_curves(sides.sweeps_before(past, new), new)
         found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
+        stood_on = {str(run) for one in found for run in one.baseline_runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
         return Comparison(
             candidate=new.runs,
-            baseline=base,
+            baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
             against=str(baseline),
             findings=describe.ordered(map(told.finding, found)),
             unmatched=(*told.apart(apart), *told.invalid()),
@@ -242,13 +242,13 @@ def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _judge_scores(
-    past: Store | None, new: Side, base: Sequence[Run], thresholds: Thresholds | None
+    past: Store | None, new: Side, base: Sequence[Run], question: Question
 ) -> tuple[tuple[Finding, ...], tuple[Unmatched, ...]]:
-    earlier = sides.past_scores(past, new, base)
+    earlier = sides.past_scores(past, new, base, _baseline(question.against))
     measured = {str(score.run) for score in earlier}
     runs = {run.key: run for run in (*new.runs, *sides.runs_by_text(past, measured))}
     official = [score for score in earlier if standing(runs[score.run]).official]
-    rules = EvalRules() if thresholds is None else EvalRules(thresholds)
+    rules = EvalRules() if question.thresholds is None else EvalRules(question.thresholds)
     return judge_scores(official, new.scores, {key: run.started_at for key, run in runs.items()}, rules, new.configs)
 
 

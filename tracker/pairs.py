@@ -108,7 +108,7 @@ _ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "run": r"\S+",
         "image": r"\S+",
         "date": r"\d{4}-\d{2}-\d{2}",
-        "window": r"[1-9]\d*d",
+        "window": r"[1-9]\d{0,4}d",
     }
 )
 _SPELLINGS = "previous, last-good, run:ID[/ATTEMPT], image:REFERENCE, date:YYYY-MM-DD or window:30d"
@@ -124,6 +124,8 @@ def _is_date(text: str) -> bool:
 
 STEP = 0.0953
 """Natural log of 1.10. Reruns of one image lie within a few per cent; beyond this, something else was changed."""
+
+LEAST_FOR_A_MAJORITY = 3
 
 Choice = Callable[[Curve, Ints, str], Ints]
 """(curve, comparable run columns, argument) -> baseline columns, oldest first; empty where none fits."""
@@ -148,11 +150,15 @@ def _apart(curve: Curve, one: int, other: int) -> float:
 
 
 def _last_good(curve: Curve, comparable: Ints, _: str) -> Ints:
-    newest = next((c for c in comparable[::-1].tolist() if _is_good(curve, comparable[comparable < c], c)), None)
-    if newest is None:
+    good: list[int] = []
+    for column in comparable.tolist():
+        # Held against good runs alone: a run of bad ones must not become the measure.
+        if _is_good(curve, np.array(good, np.int64), column):
+            good.append(column)
+    if not good:
         return comparable[:0]
-    alike = _identity_of(curve, comparable, newest)
-    return np.array([c for c in alike.tolist()[-LEVELS_BEFORE:] if _is_good(curve, alike[alike < c], c)], np.int64)
+    alike = _identity_of(curve, np.array(good, np.int64), good[-1])
+    return alike[-LEVELS_BEFORE:]
 
 
 def _is_good(curve: Curve, before: Ints, column: int) -> bool:
@@ -268,9 +274,22 @@ def pair_columns(curve: Curve, chosen: Ints, most: int) -> CurvePair:
 def newer_of_baseline(pair: CurvePair) -> Ints:
     """Runs of the baseline's software nearer to the candidate: after the baseline, else its newest where it drifted."""
     curve, last = pair.curve, int(pair.used[-1])
+    if _is_odd(pair):
+        return pair.used[:0]
     later = [c for c in _comparable(curve).tolist() if c > last]
     fit = [c for c in later if same_identity(curve.runs[c], curve.runs[last])]
     return np.array(fit or pair.used[-1:][: _drifted(pair)], np.int64)
+
+
+def _is_odd(pair: CurvePair) -> bool:
+    """The newest of three or more baseline runs lies far from the others and from the candidate: it tells nothing."""
+    if len(pair.used) < LEAST_FOR_A_MAJORITY:
+        return False
+    curve, newest = pair.curve, int(pair.used[-1])
+    older = row_median(curve.values[:, pair.used[:-1]])
+    off = _level(curve, curve.values[:, newest] - older)
+    whole = _level(curve, curve.candidate.T[-1] - older)
+    return abs(off) > STEP and (off * whole <= 0 or abs(off) > 2 * abs(whole))
 
 
 def _drifted(pair: CurvePair) -> bool:

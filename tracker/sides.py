@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import polars as pl
 
 from store import images
-from store.duck import Store
+from store.duck import Store, said_by
 from store.identity import series_key
 from store.readers import read
 from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
@@ -73,7 +73,7 @@ def opened(store: Path, archive: Path) -> Iterator[Store | None]:
 @contextmanager
 def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator[Side]:
     """The candidate that a text names. A path is landed in a store of its own that is gone afterwards."""
-    if (path := Path(text)).exists():
+    if text.strip() and (path := Path(text)).exists():
         with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder)) as own:
             yield _side(own, [RunKey(*row) for row in own.runs().select("id", "attempt").rows()], metrics)
         return
@@ -124,7 +124,8 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     whole = _side(past, sorted(set(keys)), metrics)
     kept = whole.points.filter(pl.col("image").is_in(list(same)))
     rows = whole.frame.filter(pl.col("image").is_in(list(same)))
-    return replace(whole, points=kept, frame=rows, configs=frozenset(kept["config"]))
+    scores = tuple(score for score in whole.scores if score.image in same)
+    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]))
 
 
 def _is_image(text: str, wanted: str) -> bool:
@@ -168,6 +169,11 @@ def history(past: Store | None, new: Side, baseline: Baseline, metrics: Sequence
 
 def _of_run(past: Store, baseline: Baseline, metrics: Sequence[str]) -> pl.DataFrame:
     """The rows of the run that was asked for by name, as they stood after that attempt."""
+    return past.tidy(_named_run(past, baseline).key, metrics)
+
+
+def _named_run(past: Store, baseline: Baseline) -> Run:
+    """The official run that was asked for by name."""
     number, _, attempt = baseline.value.partition("/")
     if not re.fullmatch(r"-?\d{1,19}", number) or not re.fullmatch(r"\d{0,6}", attempt):
         raise Trouble(f"run:{baseline.value} names no run: write run:ID or run:ID/ATTEMPT")
@@ -181,7 +187,7 @@ def _of_run(past: Store, baseline: Baseline, metrics: Sequence[str]) -> pl.DataF
             f"run {run.key} is not official ({why}), so it cannot be a baseline: "
             "land it with `tracker ingest --official` if it may be one"
         )
-    return past.tidy(run.key, metrics)
+    return run
 
 
 def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
@@ -213,9 +219,10 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
 
 def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
     """Both sides without what was measured under another workload."""
-    told = new.points.filter(pl.col("extra").is_not_null() & (pl.col("status") == "valid"))
-    said = {key: json.loads(text) for key, text in told.select("series", "extra").iter_rows()}
-    earlier = past.sayings(said) if past is not None and said else ()
+    valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
+    told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
+    said = {key: facts for key, facts in told if facts}
+    earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
     return workload.alike(rows, new.frame, new.series, said, earlier)
 
 
@@ -239,11 +246,27 @@ def runs_by_text(past: Store | None, texts: Iterable[str]) -> tuple[Run, ...]:
     return tuple(sorted((run for run in found if run), key=lambda run: (run.started_at, run.attempt, run.id)))
 
 
-def past_scores(past: Store | None, new: Side, base: Sequence[Run]) -> tuple[Score, ...]:
-    """Official scores before the candidate: of its own evals, and all that the baseline runs have."""
+def past_scores(past: Store | None, new: Side, base: Sequence[Run], baseline: Baseline) -> tuple[Score, ...]:
+    """Scores that evals may be held against: of the candidate's own evals, and all that the baseline runs have."""
     if past is None or not new.runs:
         return ()
+    if baseline.kind == "run":
+        return past.scores(_named_run(past, baseline).key)
     ids = {run.id for run in new.runs}
     keys = {series_key(score.series) for score in new.scores}
     beside = {run.id for run in base} - ids
-    return past.score_history(keys, runs=beside, before=new.newest, without=ids)
+    found = past.score_history(keys, runs=beside, before=new.newest, without=ids)
+    return tuple(score for score in found if _fits(score, past, new, baseline))
+
+
+def _fits(score: Score, past: Store, new: Side, baseline: Baseline) -> bool:
+    """True of a score that the asked baseline (an image, a date, a window) may hold."""
+    if baseline.kind == "image":
+        return score.image is not None and _is_image(score.image, images.canonical(baseline.value) or "")
+    if baseline.kind not in ("date", "window"):
+        return True
+    run = past.run(score.run)
+    started = run.started_at if run else new.newest.started_at
+    if baseline.kind == "date":
+        return started.date().isoformat() <= baseline.value
+    return new.newest.started_at - started <= timedelta(days=int(baseline.value[:-1]))

@@ -16,6 +16,7 @@ from store.records import Trouble
 from tracker import sides
 from tracker.claims import Checked, Measured, check, find_claims
 from tracker.jobs import Question, Where, compare
+from tracker.pairs import Baseline
 
 CLAIMED_METRICS = tuple(key for key in POINT_METRICS if METRICS[key].better is not Better.UNKNOWN)
 """Everything that a text may speak about: every metric of a point that has a direction."""
@@ -25,7 +26,7 @@ def check_claims(text: str, question: Question, where: Where) -> tuple[Checked, 
     """The numbers that a text claims, each held against what the candidate and its baseline measured."""
     answer = compare(replace(question, metrics=CLAIMED_METRICS), where)
     with sides.opened(where.store, where.archive) as past, sides.candidate(question.candidate, past, ()) as new:
-        before = sides.past_scores(past, new, answer.baseline)
+        before = sides.past_scores(past, new, answer.baseline, Baseline())
         return check(find_claims(text), Measured.of(answer.findings), new.scores, before)
 
 

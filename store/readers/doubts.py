@@ -23,6 +23,9 @@ INTERACTIVITY_TOLERANCE = 0.05
 BUSIER_THAN_POSSIBLE = 1.25
 """Above this share of what Little's law allows, the row misstates its GPUs or its requests in flight."""
 
+UNIT_MISTAKE = 50.0
+"""Milliseconds for seconds are off by a thousand; no count of replicas is off by this."""
+
 Doubts: TypeAlias = tuple[Caveat | None, tuple[Caveat, ...]]
 
 _LATENCIES = frozenset(key for key, row in METRICS.items() if row.unit == "s" and row.family != "duration")
@@ -75,6 +78,11 @@ def denominator(series: Series, metrics: Mapping[str, float]) -> tuple[Caveat, .
     if ratio <= BUSIER_THAN_POSSIBLE:
         return ()
     return (Caveat.of("denominator_suspicious", ratio=round(ratio, 2), gpus=series.layout.gpus),)
+
+
+def impossible(said: tuple[Caveat, ...]) -> Caveat | None:
+    """The doubt that no real deployment explains: a number in another unit, by its size."""
+    return next((one for one in said if float(dict(one.values)["ratio"] or 0) > UNIT_MISTAKE), None)
 
 
 def completion(total: float | None, successful: float | None) -> Doubts:

@@ -112,6 +112,8 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes | Unreada
     name = PurePosixPath(info.filename.replace("\\", "/"))
     if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
         return Unreadable("unsafe_path", info.filename)
+    if name.suffix.lower() == ".zip":
+        return Unreadable("bad_archive", f"{info.filename} is an archive inside an archive: unpack it first")
     if stat.S_ISLNK(info.external_attr >> 16):
         return Unreadable("unsafe_path", f"{info.filename} is a symbolic link")
     if info.file_size > _RATIO_FROM_BYTES and info.file_size > RATIO * max(info.compress_size, 1):

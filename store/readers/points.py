@@ -23,7 +23,9 @@ def point(row: Row, raw: str, run: RunKey, place: Place, pool: str | None = None
     metrics, extra, lost = measured(row, keys)
     invalid, said = _doubts(row, metrics, who.curve.scenario == "agentic_traces")
     series = who.at(concurrency(row))
-    caveats = who.caveats + lost + said + doubts.denominator(series, metrics)
+    overfull = doubts.denominator(series, metrics)
+    invalid = invalid or doubts.impossible(overfull)
+    caveats = who.caveats + lost + said + overfull
     # By position: 3.0 microseconds instead of 5.7 with names, of the 25 that reading a row takes.
     return Point(run, series, metrics, place, raw, who.image, who.recipe, who.pool or pool, invalid, caveats, extra)
 

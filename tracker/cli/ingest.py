@@ -91,7 +91,8 @@ def _run(file: Path | None, fields: Mapping[str, Any]) -> Run | None:
     if file is None and not given:
         return None
     try:
-        return parse_run({**(json.loads(file.read_text(encoding="utf-8")) if file else {}), **given})
+        told = json.loads(file.read_text(encoding="utf-8")) if file else {}
+        return parse_run({**told, **given} if isinstance(told, dict) else told)
     except (ValueError, TypeError) as flaw:
         raise click.UsageError(f"{file or 'the options of the run'}: {flaw}") from flaw
 

@@ -64,6 +64,6 @@ def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
 
 def fails(answer: Comparison, fail_on: str) -> bool:
     """True when the condition of --fail-on holds, by the same verdict that the headline says."""
-    worse = facts.worst(answer) in {Verdict.REGRESSION, Verdict.MIXED}
+    worse = facts.worst(answer) in {Verdict.REGRESSION, Verdict.MIXED, Verdict.FAILED}
     doubted = any(facts.decides(one) and facts.is_bad(one) for one in answer.findings)
     return fail_on != "never" and (worse or (fail_on == "suspected" and doubted))

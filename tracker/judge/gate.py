@@ -28,7 +28,7 @@ def _below(value: float, mark: float, n: int | None) -> tuple[Caveat, ...]:
     """How many right answers are missing, counted exactly: 0.9 * 1319 in binary may be one question off."""
     if value >= mark:
         return ()
-    correct = round(value * n) if n else None
+    correct = round(value * n) if n and 0 <= value <= 1 else None
     needed = math.ceil(Fraction(str(mark)) * n) if n else None
     short = needed - correct if needed is not None and correct is not None else None
     said = {"score": value, "threshold": mark, "digits": digits_apart(value, mark)}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise, takewhile
+from statistics import median
 from typing import TypeAlias
 
 from store import images
@@ -39,6 +40,8 @@ class EvalRules:
 
 
 RULES = EvalRules()
+
+LEAST_FOR_A_MEDIAN = 3
 
 _FIELDS: Mapping[str, tuple[str, str | None]] = {
     "em_flexible": ("flexible", "flexible_se"),
@@ -250,7 +253,19 @@ def baseline_of(job: Job, metric: str, rules: EvalRules) -> tuple[Score, ...]:
         return ()
     same = identity_of(sound[0])
     rest = takewhile(lambda score: same(score) and score.n == sound[0].n, sound[1:])
-    return (sound[0], *rest)[: rules.baseline_runs]
+    return _steady((sound[0], *rest)[: rules.baseline_runs], metric, rules)
+
+
+def _steady(scores: tuple[Score, ...], metric: str, rules: EvalRules) -> tuple[Score, ...]:
+    """Without a minority far from the median of three or more: one bad night of a server is no baseline."""
+    values = [value for score in scores if (value := value_of(score, metric)) is not None]
+    if len(values) < LEAST_FOR_A_MEDIAN:
+        return scores
+    middle = median(values)
+    spread = 3 * math.sqrt(max(middle * (1 - middle), 1e-6) / max((scores[0].n or 1) - 1, 1))
+    limit = max(rules.job_margin, spread)
+    near = tuple(score for score in scores if abs((value_of(score, metric) or 0.0) - middle) <= limit)
+    return near if len(near) > len(scores) / 2 else scores
 
 
 def scale_of(past: Sequence[Score], floors: Mapping[tuple[str, str], float], rules: EvalRules) -> Scale:

@@ -61,7 +61,7 @@ def judge_pairs(pairs: Sequence[CurvePair], scales: Scales, settings: Settings) 
     """Findings of all matched curves, their points and their configurations."""
     made = numbers.sheet(pairs, scales, settings)
     if made is None:
-        return []
+        return [*_shown(pairs)]
     ruled, facts = rule(made, settings), _facts(made, settings)
     findings = [
         *_point_findings(made, ruled, facts, settings),
