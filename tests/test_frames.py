@@ -71,6 +71,12 @@ def test_a_frame_that_lacks_what_nothing_can_stand_for_says_so(lost):
         compare_frames(nights(1, OLD), sweep("200/1", 9, NEW).drop(lost))
 
 
+@pytest.mark.parametrize("lost", ["run", "series", "metric"])
+def test_a_row_that_belongs_to_nothing_says_so(lost):
+    with pytest.raises(ValueError, match=f"history has rows without {lost}: fill or drop"):
+        compare_frames(nights(1, OLD).with_columns(pl.lit(None, pl.String).alias(lost)), sweep("200/1", 9, NEW))
+
+
 def test_times_that_are_no_times_say_so():
     with pytest.raises(ValueError, match="give datetimes"):
         compare_frames(nights(1, OLD).with_columns(started_at=pl.lit(1.5)), sweep("200/1", 9, NEW))

@@ -184,6 +184,15 @@ def test_a_run_object_that_cannot_be_read_leaves_the_rows_to_a_local_run(broken,
     put(tmp_path, "attempts.json", [3, {"run_attempt": "x"}])
     (batch,) = found(tmp_path)
     assert (batch.run.event, len(batch.points)) == ("local", 1)
+    (rejection,) = batch.rejections
+    assert (rejection.place.file.rpartition("/")[2], rejection.reason) == ("run.json", "unknown_shape")
+
+
+def test_a_run_object_that_is_no_json_is_told(tmp_path):
+    (tmp_path / "run.json").write_bytes(b'{"id": 5, "run_star')
+    put(tmp_path, "results_bmk/agg_bmk.json", [row()])
+    (rejection,) = [one for batch in found(tmp_path) for one in batch.rejections]
+    assert (rejection.place.file.rpartition("/")[2], rejection.reason) == ("run.json", "malformed_json")
 
 
 def test_files_named_by_attempt_are_of_that_attempt(tmp_path):

@@ -138,6 +138,9 @@ def _ready(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     missing = [column for column in REQUIRED if column not in frame.columns]
     if missing:
         raise ValueError(f"{name} lacks {', '.join(missing)}: give one row per point and metric with {', '.join(TIDY)}")
+    empty = [column for column in ("run", "series", "metric") if frame[column].null_count()]
+    if empty:
+        raise ValueError(f"{name} has rows without {', '.join(empty)}: fill or drop these rows, they belong to nothing")
     if frame.schema == _SCHEMA:
         return frame
     return frame.select([_column(frame, column, kind, name) for column, kind in TIDY.items()])

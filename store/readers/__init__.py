@@ -88,6 +88,7 @@ def _read_unit(unit: _Unit, run: Run | None) -> Iterator[Batch]:
     around = surroundings(unit.entries, run)
     # A run that is described and measured nothing is a fact too.
     held = [] if around.run is run or not around.told else [Batch(around.run)]
+    held += [Document(place, None, around.run).rejected("", bad.reason, bad.detail) for place, bad in around.broken]
     for entry in unit.entries(_is_content):
         for batch, alone in _read_entry(entry, around):
             if alone or batch.run.published:

@@ -51,6 +51,8 @@ class Surroundings:
     told: bool = False
     """True where a run object, or the caller, describes the run: then its own attempt is known."""
     meta: Mapping[Parts, Mapping[str, object]] | None = None
+    broken: tuple[tuple[str, Unreadable], ...] = ()
+    """Files that should have said something and could not be read: each place with its flaw."""
 
     def upload(self, parts: Parts) -> Upload | None:
         """The upload that a file came from, by the name or id of its folder or its own: the newest of a name."""
@@ -131,25 +133,31 @@ def _is_artifact(path: Path) -> bool:
 
 def surroundings(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]], given: Run | None) -> Surroundings:
     """Read what stands beside the artifacts. Files that name no run stand for a local one, by their content."""
-    values, meta = _beside(walk(lambda parts: parts[-1] in SIDECARS or parts[-1] == META))
+    values, meta, broken = _beside(walk(lambda parts: parts[-1] in SIDECARS or parts[-1] == META))
     artifacts = values.get("artifacts.json")
     run, told = _run(values.get("run.json"), given, _run_of_artifacts(artifacts))
     if run is None:
-        return Surroundings(_local(walk(lambda _: True)), meta=meta)
+        return Surroundings(_local(walk(lambda _: True)), meta=meta, broken=broken)
     attempts = tuple(sorted(_attempts(values.get("attempts.json"), run), key=lambda one: (one.started_at, one.attempt)))
-    return Surroundings(_current(run, attempts, told), attempts, _uploads(artifacts), told, meta)
+    return Surroundings(_current(run, attempts, told), attempts, _uploads(artifacts), told, meta, broken)
 
 
-def _beside(entries: Iterable[Entry]) -> tuple[dict[str, object], dict[Parts, Mapping[str, object]]]:
+def _beside(
+    entries: Iterable[Entry],
+) -> tuple[dict[str, object], dict[Parts, Mapping[str, object]], tuple[tuple[str, Unreadable], ...]]:
     values: dict[str, object] = {}
     meta: dict[Parts, Mapping[str, object]] = {}
+    broken: list[tuple[str, Unreadable]] = []
     for entry in entries:
-        value = _value(entry.content)
-        if entry.parts[-1] in SIDECARS:
+        value = _value(entry)
+        if isinstance(value, Unreadable):
+            # A broken archive stands for all of its members, and is told where they are read.
+            broken += [(entry.place, value)] if entry.parts[-1] in (*SIDECARS, META) else []
+        elif entry.parts[-1] in SIDECARS:
             values.setdefault(entry.parts[-1], value)
         elif isinstance(value, dict):
             meta[entry.parts[:-1]] = value
-    return values, meta
+    return values, meta, tuple(broken)
 
 
 def _local(entries: Iterable[Entry]) -> Run:
@@ -162,11 +170,19 @@ def _local(entries: Iterable[Entry]) -> Run:
     return local_run(hashlib.sha256("".join(sorted(digests)).encode()).hexdigest(), newest)
 
 
-def _value(content: bytes | Unreadable) -> object:
+def _value(entry: Entry) -> object:
+    """What the file holds, or why it cannot be used."""
+    if isinstance(entry.content, Unreadable):
+        return entry.content
     try:
-        return None if isinstance(content, Unreadable) else decode(content).value
-    except Unreadable:
-        return None
+        decoded = decode(entry.content)
+        if entry.parts[-1] == "run.json":
+            parse_run(decoded.value)
+    except Unreadable as flaw:
+        return flaw
+    except ValueError as flaw:
+        return Unreadable("unknown_shape", f"no run object: {flaw}")
+    return decoded.flaw or decoded.value
 
 
 def _run(told: object, given: Run | None, named: Run | None) -> tuple[Run | None, bool]:
