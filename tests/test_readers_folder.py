@@ -199,3 +199,26 @@ def test_files_named_by_attempt_are_of_that_attempt(tmp_path):
     put(tmp_path, "attempt1.json", row(tput_per_gpu=655.0))
     put(tmp_path, "attempt2.json", row(tput_per_gpu=1310.0))
     assert {key[0][-2:]: value for key, value in values(tmp_path).items()} == {"/1": 655.0, "/2": 1310.0}
+
+
+@pytest.mark.parametrize("place", ["bmk_a/run.json", "123/run.json"])
+def test_an_artifact_does_not_say_whose_run_it_is(tmp_path, place):
+    put(tmp_path, "run.json", {"id": 5, "run_started_at": OLD, "event": "pull_request"})
+    put(tmp_path, place, {"id": 6, "run_started_at": OLD, "event": "schedule"})
+    put(tmp_path, place.replace("run.json", "agg_a.json"), row())
+    (batch,) = found(tmp_path)
+    assert (batch.run.id, batch.run.event, len(batch.points)) == (5, "pull_request", 1)
+
+
+def test_an_artifact_alone_does_not_say_it_either(tmp_path):
+    put(tmp_path, "bmk_a/run.json", {"id": 6, "run_started_at": OLD, "event": "schedule"})
+    put(tmp_path, "bmk_a/agg_a.json", row())
+    (batch,) = found(tmp_path)
+    assert (batch.run.event, len(batch.points)) == ("local", 1)
+
+
+def test_hidden_folders_are_not_read(tmp_path):
+    put(tmp_path, ".5.fetch/bmk_b/agg_b.json", row(conc=8))
+    put(tmp_path, "bmk_a/agg_a.json", row())
+    (batch,) = found(tmp_path)
+    assert len(batch.points) == 1

@@ -57,7 +57,8 @@ def is_debug(parts: Parts) -> bool:
 
 
 def _files(folder: Path, skip: frozenset[Path]) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
+    """Files in order of their names. Hidden ones are of tools at work, as a fetch that is not through."""
+    for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         if path.is_dir() and not path.is_symlink():
             if path not in skip:
                 yield from _files(path, skip)

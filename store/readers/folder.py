@@ -123,7 +123,7 @@ def run_folders(folder: Path) -> list[Path]:
     paths = sorted(folder.iterdir())
     if any(path.name in SIDECARS or _is_artifact(path) for path in paths):
         return [folder]
-    below = [path for path in paths if path.is_dir() and not path.is_symlink()]
+    below = [path for path in paths if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")]
     return [found for path in below for found in run_folders(path)]
 
 
@@ -133,7 +133,7 @@ def _is_artifact(path: Path) -> bool:
 
 def surroundings(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]], given: Run | None) -> Surroundings:
     """Read what stands beside the artifacts. Files that name no run stand for a local one, by their content."""
-    values, meta, broken = _beside(walk(lambda parts: parts[-1] in SIDECARS or parts[-1] == META))
+    values, meta, broken = _beside(walk(_tells))
     artifacts = values.get("artifacts.json")
     run, told = _run(values.get("run.json"), given, _run_of_artifacts(artifacts))
     if run is None:
@@ -142,13 +142,18 @@ def surroundings(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]], giv
     return Surroundings(_current(run, attempts, told), attempts, _uploads(artifacts), told, meta, broken)
 
 
+def _tells(parts: Parts) -> bool:
+    """What an artifact holds may come from a stranger's branch: it must not say whose run it is."""
+    return parts[-1] == META or (parts[-1] in SIDECARS and not any(_ARTIFACT.match(part) for part in parts[:-1]))
+
+
 def _beside(
     entries: Iterable[Entry],
 ) -> tuple[dict[str, object], dict[Parts, Mapping[str, object]], tuple[tuple[str, Unreadable], ...]]:
     values: dict[str, object] = {}
     meta: dict[Parts, Mapping[str, object]] = {}
     broken: list[tuple[str, Unreadable]] = []
-    for entry in entries:
+    for entry in sorted(entries, key=lambda entry: len(entry.parts)):
         value = _value(entry)
         if isinstance(value, Unreadable):
             # A broken archive stands for all of its members, and is told where they are read.

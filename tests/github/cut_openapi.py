@@ -1,7 +1,9 @@
-"""Cuts GitHub's OpenAPI description down to the requests that the channel makes.
+"""Cuts GitHub's OpenAPI description down to the requests that we make: one file for the channel, one for fetching.
+
+The second has no schema that the first has.
 
 npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
-python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data/github-openapi.json
+python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-USED = {
+CHANNEL = {
     "/repos/{owner}/{repo}/pulls/{pull_number}": ["get"],
     "/repos/{owner}/{repo}/issues/{issue_number}/comments": ["get", "post"],
     "/repos/{owner}/{repo}/issues/comments/{comment_id}": ["patch", "delete"],
@@ -22,7 +24,17 @@ USED = {
     "/repos/{owner}/{repo}/check-runs": ["post"],
     "/repos/{owner}/{repo}/check-runs/{check_run_id}": ["patch"],
 }
-EXAMPLES = ["pull-request", "issue-comment", "check-run", "label"]
+ACTIONS = {
+    "/repos/{owner}/{repo}/actions/runs/{run_id}": ["get"],
+    "/repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}": ["get"],
+    "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts": ["get"],
+    "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ["get"],
+    "/repos/{owner}/{repo}/commits/{commit_sha}/pulls": ["get"],
+}
+FILES = {
+    "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
+    "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
+}
 PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
 LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"
 
@@ -53,9 +65,9 @@ def references(node: Any) -> Iterator[tuple[str, str]]:
                 yield from references(value)
 
 
-def cut(whole: dict[str, Any]) -> dict[str, Any]:
+def cut(whole: dict[str, Any], used: dict[str, list[str]], named: list[str]) -> dict[str, Any]:
     """The used requests and all that they refer to, with one example of each answer."""
-    paths = {path: {verb: bare(whole["paths"][path][verb]) for verb in verbs} for path, verbs in USED.items()}
+    paths = {path: {verb: bare(whole["paths"][path][verb]) for verb in verbs} for path, verbs in used.items()}
     components: dict[str, dict[str, Any]] = {}
     waiting = set(references(paths))
     while waiting:
@@ -64,7 +76,7 @@ def cut(whole: dict[str, Any]) -> dict[str, Any]:
         if name not in kept:
             kept[name] = bare(whole["components"][section][name])
             waiting |= set(references(kept[name]))
-    examples = {name: whole["components"]["examples"][name]["value"] for name in EXAMPLES}
+    examples = {name: whole["components"]["examples"][name]["value"] for name in named}
     info = {
         "title": whole["info"]["title"],
         "version": whole["info"]["version"],
@@ -82,4 +94,11 @@ def cut(whole: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    target.write_text(json.dumps(cut(json.loads(source.read_text())), indent=1, ensure_ascii=False) + "\n")
+    release = json.loads(source.read_text())
+    known: set[tuple[str, str]] = set()
+    for name, (used, named) in FILES.items():
+        kept = cut(release, used, named)
+        for section, parts in kept["components"].items():
+            kept["components"][section] = {key: part for key, part in parts.items() if (section, key) not in known}
+            known |= {(section, key) for key in parts}
+        (target / name).write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")

@@ -17,7 +17,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jsonschema import Draft4Validator
 
-PATH = Path(__file__).resolve().parents[1] / "data" / "github-openapi.json"
+_DATA = Path(__file__).resolve().parents[1] / "data"
+PATHS = (_DATA / "github-openapi.json", _DATA / "github-openapi-actions.json")
+"""Cut from one release of the description; the second has no schema that the first has."""
 
 
 class Undescribed(AssertionError):
@@ -36,10 +38,16 @@ def translated(node: Any) -> Any:
 
 @cache
 def description() -> Mapping[str, Any]:
-    whole: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
-    whole["components"] = translated(whole["components"])
-    whole["paths"] = translated(whole["paths"])
-    return whole
+    parts = [json.loads(path.read_text(encoding="utf-8")) for path in PATHS]
+    sections: dict[str, dict[str, Any]] = {name: {} for part in parts for name in part["components"]}
+    for part in parts:
+        for name, section in part["components"].items():
+            sections[name] |= section
+    return {
+        "paths": translated({path: verbs for part in parts for path, verbs in part["paths"].items()}),
+        "components": translated(sections),
+        "x-examples": {name: value for part in parts for name, value in part["x-examples"].items()},
+    }
 
 
 def example(name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import click
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "fetch": ("tracker.cli.fetch", "Bring the results of a GitHub run into a folder."),
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
         "comment": ("tracker.cli.comment", "Put the verdict into one comment of a pull request."),

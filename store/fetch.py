@@ -1,0 +1,306 @@
+"""Fetches a run from GitHub into a folder that the readers read: whole, or not at all.
+
+Archives are kept beside the folder, under a name that no reader opens, until the last one has arrived; then the folder
+is built there and put into its place by one rename. So a fetch that was broken off goes on where it was, and what
+stands in the folder is always a whole answer of GitHub.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from store.github import Artifact, Expired, Pull, Reader, TooLarge
+from store.readers.decode import Unreadable
+from store.readers.files import Parts, is_debug, walk
+from store.readers.folder import SIDECARS
+from store.records import Run, Trouble
+from store.runs import RunLink, parse_run
+
+NOTE = "unreadable.json"
+"""Stands for an archive that could not be read: the readers know no such shape, and count it as a rejection."""
+
+_RESULTS = re.compile(r"bmk_|eval_|results_|run[-_]stats$|changelog[-_]metadata$|reused-ingest-metadata$")
+"""Names of artifacts with rows, of all eras."""
+_WHOLE = ".whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of a fetch: every upload that belongs to the run (or to the asked attempt) is in one of the five."""
+
+    folder: Path
+    run: Run
+    new: tuple[Artifact, ...]
+    kept: tuple[Artifact, ...]
+    """Were there already."""
+    expired: tuple[Artifact, ...]
+    unreadable: tuple[tuple[Artifact, str], ...]
+    """New ones of which only a note is kept, with the reason."""
+    skipped: tuple[Artifact, ...]
+    """Logs, raw samples and whatever else holds no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What GitHub tells of a run, before anything is downloaded."""
+
+    run: Run
+    sidecars: Mapping[str, Any]
+    artifacts: tuple[Artifact, ...]
+
+
+def is_result(name: str) -> bool:
+    """Whether an artifact of this name holds rows.
+
+    >>> [is_result(name) for name in ("bmk_dsr1_tp8", "eval_results_all", "eval_server_logs_dsr1", "server_logs_3")]
+    [True, True, False, False]
+    """
+    return bool(_RESULTS.match(name)) and not is_debug((name, ""))
+
+
+def fetch(link: RunLink, reader: Reader, folder: Path, watch: Callable[[int], None] = lambda _: None) -> Fetched:
+    """Bring the results of a run (of one attempt where the link names one) into a folder of its own.
+
+    What the folder holds already is not fetched again; `watch` is told of each archive. Raises Trouble when GitHub
+    does not give everything, or the folder is not ours: then the folder is as it was before.
+    """
+    folder = folder.resolve()
+    if folder in {Path.cwd(), *Path.cwd().parents}:
+        raise Trouble(f"{folder} is put into its place whole, which the current folder cannot be: name another")
+    work = folder.with_name(f".{folder.name}.fetch")
+    try:
+        with _alone(work):
+            _recover(folder, work)
+            _check_place(folder, link.id)
+            return _fetched(_told(link, reader), reader, folder, work, watch)
+    except OSError as flaw:
+        raise Trouble(f"cannot write {folder}: {flaw.strerror or flaw}; name another folder with --into") from None
+
+
+def _fetched(told: _Told, reader: Reader, folder: Path, work: Path, watch: Callable[[int], None]) -> Fetched:
+    results = [one for one in told.artifacts if is_result(one.name)]
+    kept = [one for one in results if (folder / str(one.id)).is_dir()]
+    arrived: dict[Artifact, Path | str] = {}
+    expired = []
+    for one in results:
+        if one in kept:
+            continue
+        try:
+            arrived[one] = _archive(one, reader, work)
+        except Expired:
+            expired.append(one)
+        except TooLarge as flaw:
+            arrived[one] = f"archive_too_large: {flaw}"
+        watch(1)
+    reasons = _settle(told.sidecars, arrived, folder, work)
+    return Fetched(
+        folder=folder,
+        run=told.run,
+        new=tuple(one for one in arrived if one.id not in reasons),
+        kept=tuple(kept),
+        expired=tuple(expired),
+        unreadable=tuple((one, reasons[one.id]) for one in arrived if one.id in reasons),
+        skipped=tuple(one for one in told.artifacts if not is_result(one.name)),
+    )
+
+
+# --- what GitHub tells ------------------------------------------------------------------------------------------
+
+
+def _told(link: RunLink, reader: Reader) -> _Told:
+    newest = reader.run(link.id)
+    attempts = [reader.attempt(link.id, number) for number in range(1, _parsed(newest).attempt)] + [newest]
+    chosen = newest if link.attempt is None else _chosen(attempts, link)
+    run = chosen | {"pull_requests": chosen.get("pull_requests") or _pull_requests(chosen, reader)}
+    artifacts = reader.artifacts(link.id)
+    listing = [dict(one.told) for one in artifacts]
+    return _Told(
+        run=_parsed(run),
+        sidecars={"run.json": run, "attempts.json": attempts, "artifacts.json": listing},
+        artifacts=artifacts if link.attempt is None else _of_attempt(artifacts, attempts, link.attempt),
+    )
+
+
+def _chosen(attempts: Sequence[dict[str, Any]], link: RunLink) -> dict[str, Any]:
+    for told in attempts:
+        if _parsed(told).attempt == link.attempt:
+            return told
+    raise Trouble(f"run {link.id} has no attempt {link.attempt}: its newest is {len(attempts)}")
+
+
+def _parsed(told: dict[str, Any]) -> Run:
+    try:
+        return parse_run(told)
+    except ValueError as flaw:
+        raise Trouble(f"GitHub tells of a run that cannot be read: {flaw}") from None
+
+
+def _of_attempt(artifacts: Iterable[Artifact], attempts: Sequence[dict[str, Any]], wanted: int) -> tuple[Artifact, ...]:
+    """The uploads made while an attempt was the newest: GitHub's list does not tell the attempt."""
+    runs = [_parsed(told) for told in attempts]
+
+    def attempt(upload: Artifact) -> int:
+        began = [run.attempt for run in runs if run.started_at <= upload.created_at]
+        return began[-1] if began else runs[0].attempt
+
+    return tuple(one for one in artifacts if attempt(one) == wanted)
+
+
+def _pull_requests(told: Mapping[str, Any], reader: Reader) -> list[dict[str, Any]]:
+    """The pull request that GitHub's run object leaves out after a merge and for forks; several are no answer."""
+    belongs, sha = _BELONGS.get(str(told.get("event"))), told.get("head_sha")
+    if belongs is None or not isinstance(sha, str):
+        return []
+    found = [pull.number for pull in reader.pulls(sha) if belongs(pull) == sha]
+    return [{"number": found[0]}] if len(found) == 1 else []
+
+
+_BELONGS: Mapping[str, Callable[[Pull], str | None]] = MappingProxyType(
+    {"push": lambda pull: pull.merge_commit, "pull_request": lambda pull: pull.head}
+)
+"""The commit of a pull request that a run of this event was for. Runs of other events are of no pull request."""
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """The work folder for this process alone; an empty one goes at the end."""
+    work.mkdir(parents=True, exist_ok=True)
+    handle = os.open(work, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Trouble(f"another fetch is at work in {work}: wait for it") from None
+    finally:
+        os.close(handle)
+        if work.is_dir() and not any(work.iterdir()):
+            work.rmdir()
+
+
+def _recover(folder: Path, work: Path) -> None:
+    """Undo what a killed fetch has begun: the folder as it was, and archives that have arrived stay."""
+    before = work / "before"
+    if before.is_dir() and not folder.exists():
+        before.rename(folder)
+    for path in work.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix != _WHOLE:
+            path.unlink()
+
+
+def _check_place(folder: Path, number: int) -> None:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    held = _sidecar(folder / "run.json")
+    if not isinstance(held, dict) or held.get("id") != number:
+        raise Trouble(f"{folder} holds something else than run {number}: name another folder with --into")
+
+
+def _sidecar(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _archive(artifact: Artifact, reader: Reader, work: Path) -> Path:
+    """The archive in the work folder; an earlier fetch may have brought it."""
+    path = work / f"{artifact.id}{_WHOLE}"
+    if path.exists():
+        return path
+    if artifact.expired:
+        raise Expired
+    part = path.with_suffix(".part")
+    reader.download(artifact, part)
+    return part.rename(path)
+
+
+def _settle(
+    sidecars: Mapping[str, Any], arrived: Mapping[Artifact, Path | str], folder: Path, work: Path
+) -> dict[int, str]:
+    """Build the folder anew beside the old one and change places; gives the reasons of unreadable archives by id."""
+    built = work / "built"
+    if folder.exists():
+        shutil.copytree(folder, built, copy_function=_linked)
+    built.mkdir(exist_ok=True)
+    reasons = dict(_unpacked(arrived, built, work))
+    # Last, since they make the folder a run: without them it is none.
+    for name, value in {**sidecars, "artifacts.json": _joined(sidecars["artifacts.json"], folder)}.items():
+        (built / name).unlink(missing_ok=True)
+        (built / name).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    if folder.exists():
+        folder.rename(work / "before")
+    built.rename(folder)
+    shutil.rmtree(work)
+    return reasons
+
+
+def _linked(source: str, target: str) -> None:
+    """One file under two names, where the file system can: nothing here writes into a file that stands."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _joined(listing: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """The list with the entries that GitHub has dropped since and the folder still holds."""
+    known = {one["id"] for one in listing}
+    before = _sidecar(folder / "artifacts.json")
+    old = before.get("artifacts") if isinstance(before, dict) else None
+    dropped = [
+        one
+        for one in (old if isinstance(old, list) else [])
+        if isinstance(one, dict) and one.get("id") not in known and (folder / str(one.get("id"))).is_dir()
+    ]
+    return {"total_count": len(listing + dropped), "artifacts": listing + dropped}
+
+
+def _unpacked(arrived: Mapping[Artifact, Path | str], built: Path, work: Path) -> Iterator[tuple[int, str]]:
+    """Lay each archive into a folder named by its id, or a note that says why not."""
+    for artifact, archive in arrived.items():
+        target = built / str(artifact.id)
+        reason = archive if isinstance(archive, str) else _laid(archive, target, work / f"{artifact.id}.zip")
+        if reason:
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir()
+            (target / NOTE).write_text(json.dumps({"unreadable": reason}, ensure_ascii=False) + "\n", encoding="utf-8")
+            yield artifact.id, reason
+
+
+def _laid(archive: Path, target: Path, name: Path) -> str:
+    """Unpack what the readers read, within their bounds; the reason when an archive cannot be read whole."""
+    target.mkdir()
+    archive = archive.rename(name)
+    try:
+        for entry in walk(archive, _is_content):
+            if isinstance(entry.content, Unreadable):
+                return str(entry.content)
+            path = target.joinpath(*entry.parts[1:])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                file.write(entry.content)
+    except (FileExistsError, NotADirectoryError):
+        return f"bad_archive: {entry.place} has the name of another member"
+    finally:
+        archive.unlink()
+    return "" if any(target.iterdir()) else "bad_archive: no result file inside"
+
+
+def _is_content(parts: Parts) -> bool:
+    """An artifact may come from a stranger's branch: it must not say whose run it is."""
+    return parts[-1] not in SIDECARS
