@@ -178,6 +178,105 @@ def test_a_config_key_is_not_crossed_with_the_names_of_a_farther_heading():
     assert (claim.binding.configs, claim.binding.gpus) == (("dsr1-fp8-h200-sglang",), ())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the throughput with its 95% interval",
+        "throughput, 95% CI [+3.2%, +6.1%]",
+        "throughput (95% confidence interval 3.2% to 6.1%)",
+        "吞吐量（95% 区间 +3.2% 至 +6.1%）",
+        "throughput confidence interval +3.2% to +6.1%",
+        "throughput is within its CI 95%",
+        "the throughput gain dropped to 3% at conc 64",
+        "GSM8K: the gap between flexible and strict match grew by 3.0 pp",
+        "GSM8K：宽松匹配与严格匹配的差距扩大 3.0 pp",
+        "GSM8K accuracy fell (p < 0.0001)",
+        "GSM8K accuracy fell, p = 0.04",
+        "GSM8K accuracy fell (p 0.04)",
+        "GSM8K accuracy fell, p > 0.05",
+        "GSM8K 准确率下降（p < 0.0001，运行 5 次对 1 次）",
+        "| What | GSM8K | 95% interval | p |\n|---|---|---|---|\n| strict accuracy | | 0.91 to 0.95 | 0.0001 |\n",
+    ],
+)
+def test_levels_and_ends_of_intervals_and_p_values_are_no_claims(text):
+    assert find_claims(text) == ()
+
+
+def test_what_stands_beside_an_interval_and_a_p_value_stays_a_claim():
+    found = find_claims("throughput fell by 7.0% (95% interval -7.6% to -6.4%; p < 0.0001), GSM8K 0.958 (p = 0.04)")
+    assert [(claim.kind, claim.values) for claim in found] == [(Kind.CHANGE, (7.0,)), (Kind.SCORE, (0.958,))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "throughput does not improve by 9%",
+        "throughput did not drop by 20%",
+        "TTFT doesn't improve by 9%",
+        "throughput did not improve from 1000 to 1100 tok/s/gpu",
+        "throughput did not drop to 93% of baseline",
+        "throughput never reached 1200 tok/s/gpu",
+        "throughput is no longer 9% higher",
+        "the 20% drop in throughput is no longer seen",
+        "吞吐量没有提升 9%",
+        "吞吐量并未下降 20%",
+        "吞吐量不再提升 9%",
+        "吞吐量未提升 9%",
+    ],
+)
+def test_what_did_not_happen_is_no_claim(text):
+    assert find_claims(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("throughput has not improved by 9% but TTFT improved by 5%", [(5.0,)]),
+        ("not only throughput +9%", [(9.0,)]),
+        ("median TTFT without offload 494 ms", [(494.0,)]),
+        ("GSM8K is not affected at 0.958", [(0.958,)]),
+        ("accuracy does not change, throughput +5%", [(5.0,)]),
+        ("TPOT does not move (±0.5%)", [(0.5,)]),
+        ("没有改动配置，吞吐量提升 5%", [(5.0,)]),
+        ("no regression: throughput +5%", [(5.0,)]),
+    ],
+)
+def test_a_negation_reaches_no_farther_than_its_clause(text, values):
+    assert [claim.values for claim in find_claims(text)] == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "throughput of v0.20 was 30% lower than v0.19",
+        "v0.20 is 30% faster than v0.19 in throughput",
+        "v0.20 比 v0.19 吞吐量低 30%",
+        "throughput is 30% lower in v0.20 than in v0.19",
+        "vLLM 0.20 had 30% lower throughput than vLLM 0.19",
+        "previously we reported +20% throughput",
+        "Earlier, we measured 20% higher throughput",
+        "此前报告吞吐量提升 20%",
+    ],
+)
+def test_numbers_of_another_pair_of_versions_are_no_claims(text):
+    assert find_claims(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("previously we reported +20% throughput, now it is +9%", (9.0,)),
+        ("throughput +5% vs v0.5.12", (5.0,)),
+        ("SGLang v0.5.16 improves throughput by 5% over v0.5.12", (5.0,)),
+        ("v0.5.16 相比 v0.5.12 吞吐量提升 5%", (5.0,)),
+        ("v0.5.14 to v0.5.16 is worth 5% more throughput", (5.0,)),
+        ("v0.20 was slower than v0.19, here throughput is +5%", (5.0,)),
+    ],
+)
+def test_numbers_beside_other_versions_stay_claims(text, values):
+    assert [claim.values for claim in find_claims(text)] == [values]
+
+
 @pytest.fixture(scope="module")
 def claiming():
     """Texts with claims, and what is found in them by all the rules."""
@@ -302,6 +401,7 @@ def test_every_word_of_the_lexicon_is_read_as_what_it_stands_for(word):
             "about ",
         ),
         *("- 5%\n", "| 1 | 2 |\n", "`", "*", " ", "x throughput ", "0.95 GSM8K ", "from 1 to ", "c=", "--a ", "1/"),
+        *("not ", "not up 5% ", "没有", "5% interval ", "p < 1 ", "v0.2 than v0.1 5% ", "v0.", "reported ", "to 5% "),
     ],
 )
 def test_time_grows_with_the_length_of_a_hostile_text(unit):
@@ -368,6 +468,9 @@ def answers(text, points=(), scores=(), baseline_scores=()):
         ("1000 tok/s/gpu", "verified"),  # a level of the other side
         ("吞吐量提升 10%", "verified"),
         ("吞吐量下降 10%", "contradicted"),
+        ("throughput rose to 110% of baseline", "verified"),
+        ("throughput is 1.10x higher", "verified"),
+        ("throughput dropped to 93%", "contradicted"),
     ],
 )
 def test_a_claim_is_held_against_one_measured_point(text, answer):
@@ -414,6 +517,47 @@ def test_lower_is_better_for_latency_and_milliseconds_are_converted(text, answer
 )
 def test_what_cannot_be_told_is_unverifiable_with_the_reason(text, points, reason):
     assert answers(text, points) == [("unverifiable", reason)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "throughput increased by 1.1x",
+        "throughput is 1.1 times higher",
+        "decode throughput is 1.1 times higher than before",
+        "throughput 1.1 times faster",
+        "throughput increased by up to 1.1x",
+        "吞吐量提升 1.1 倍",
+    ],
+)
+def test_whether_a_number_of_times_is_by_or_to_is_left_open(text):
+    points = [measured(), measured(metric="output_tput_per_gpu")]
+    assert answers(text, points) == [("unverifiable", "times_by_or_to")]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("throughput fell to 93%", "verified"),
+        ("throughput dropped to 93% of baseline", "verified"),
+        ("throughput dropped to about 92% of the baseline", "verified"),
+        ("吞吐量降至 93%", "verified"),
+        ("吞吐量降至基线的 93%", "verified"),
+        ("throughput dropped from 100% to 93%", "verified"),
+        ("throughput dropped from 100% to 80%", "contradicted"),
+        ("throughput dropped to 7.0%", "contradicted"),
+        ("throughput dropped by 7.0%", "verified"),
+        ("throughput dropped to 80%", "contradicted"),
+        ("throughput dropped by 93%", "contradicted"),
+    ],
+)
+def test_what_a_metric_fell_to_is_a_part_of_the_baseline(text, answer):
+    (checked,) = check(find_claims(text), [measured(1000.0, 930.0)])
+    assert checked.answer.value == answer
+
+
+def test_a_latency_that_fell_to_a_part_is_not_turned_over():
+    assert answers("TTFT fell to 80% of baseline", [measured(0.5, 0.4, "median_ttft")]) == [("verified", "agrees")]
 
 
 def test_a_change_outside_of_what_every_point_shows_is_contradicted_whatever_was_meant():
@@ -468,12 +612,58 @@ def test_scores_are_held_against_scores(text, answer, reason):
         ((0.9538, 0.9570, 0.9598), "verified"),
         ((0.9538, 0.9398), "contradicted"),
         ((0.9550, 0.9570), "unverifiable"),
+        ((0.8870, 0.9560, 0.9700), "unverifiable"),  # of some of the jobs
     ],
 )
 def test_a_range_of_scores_must_hold_all_and_reach_its_ends(scores, answer):
     claims = find_claims("GSM8K scores ranged from 0.9538 to 0.9598 against the 0.90 threshold")
     (checked,) = check(claims, (), [score(value, None) for value in scores])
     assert checked.answer.value == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "reason"),
+    [
+        ("GSM8K 0.955", "unverifiable", "ambiguous_binding"),  # pooled over the jobs
+        ("GSM8K 0.960", "unverifiable", "ambiguous_binding"),
+        ("GSM8K 0.970", "contradicted", "outside_tolerance"),
+        ("GSM8K 0.940", "contradicted", "outside_tolerance"),
+    ],
+)
+def test_a_score_among_those_of_several_jobs_may_be_pooled(text, answer, reason):
+    jobs = [score(0.950, None), score(0.960, None, conc=32)]
+    assert answers(text, scores=jobs) == [(answer, reason)]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "reason"),
+    [
+        ("GSM8K strict 0.960 -> 0.958", "verified", "agrees"),  # the mean of the runs
+        ("GSM8K strict dropped from 0.960 to 0.958", "verified", "agrees"),
+        ("GSM8K strict accuracy dropped by 0.2 percentage points", "verified", "agrees"),
+        ("GSM8K strict 0.962 -> 0.958", "unverifiable", "ambiguous_binding"),  # one run of them
+        ("GSM8K strict 0.957 -> 0.958", "contradicted", "outside_tolerance"),
+        ("GSM8K strict 0.958 -> 0.960", "contradicted", "outside_tolerance"),
+        ("GSM8K strict 0.990 -> 0.958", "contradicted", "outside_tolerance"),
+        ("GSM8K strict accuracy rose by 0.2 percentage points", "contradicted", "outside_tolerance"),
+    ],
+)
+def test_several_runs_of_the_baseline_count_by_their_mean(text, answer, reason):
+    runs = [score(value, None) for value in (0.956, 0.962, 0.962)]
+    assert answers(text, scores=[score(0.958, None)], baseline_scores=runs) == [(answer, reason)]
+
+
+def test_pairs_of_scores_are_made_within_a_series_and_a_task():
+    before = [score(0.960, None), score(0.970, None, conc=32), score(0.700, None, task="gpqa")]
+    after = [score(0.950, None), score(0.975, None, conc=32), score(0.710, None, task="gpqa")]
+
+    def said(text):
+        return answers(text, scores=after, baseline_scores=before)
+
+    assert said("GSM8K strict 0.960 -> 0.950 at conc 64") == [("verified", "agrees")]
+    assert said("GPQA strict 0.700 -> 0.710") == [("verified", "agrees")]
+    assert said("GSM8K strict 0.960 -> 0.950") == [("unverifiable", "ambiguous_binding")]
+    assert said("GPQA strict 0.710 -> 0.700") == [("contradicted", "outside_tolerance")]
 
 
 def test_change_of_scores_without_a_baseline_is_unverifiable():

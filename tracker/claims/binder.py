@@ -60,6 +60,9 @@ def _claim(around: Surroundings, draft: Draft, earlier: Sequence[Claim]) -> Clai
     sentence = around.sentence
     numbers = [sentence.number(at) for at in draft.numbers]
     values = tuple(value for number in numbers for value in number.values)
+    left = draft.kind is Kind.RATIO and sentence.codes[draft.first] == "P"
+    if left:
+        values = tuple(round(value / 100, 12) for value in values)
     start, end = sentence.tokens[draft.first].start, sentence.tokens[draft.last].end
     summed = _summed_up(sentence, draft, earlier)
     metric = summed.metric if summed else _metric(around, draft, earlier)
@@ -76,7 +79,8 @@ def _claim(around: Surroundings, draft: Draft, earlier: Sequence[Claim]) -> Clai
         direction=direction,
         approximate=any(number.approximate for number in numbers),
         bound=bound,
-        decimals=max(number.decimals for number in numbers),
+        decimals=max(number.decimals for number in numbers) + (2 if left else 0),
+        left=left,
         added=_added(sentence, draft),
         binding=summed.binding if summed else _binding(around, draft),
     )
@@ -247,6 +251,9 @@ def _way_of_change(sentence: Sentence, draft: Draft, earlier: Sequence[Claim]) -
     number = sentence.number(draft.first)
     if _bound(sentence, draft) is Bound.WITHIN:
         return Direction.FLAT
+    to = sentence.codes.rfind("t", max(0, draft.first - _NEAR), draft.first)
+    if draft.kind is Kind.RATIO and sentence.codes[draft.first] == "P" and to >= 0 and sentence.tokens[to].word:
+        return Direction(sentence.tokens[to].word)  # `降至 93%`
     at = direction_at(sentence, draft.first, draft.last)
     if at is not None and sentence.codes[at] != "=":
         return _WAYS[sentence.codes[at]]
@@ -274,10 +281,14 @@ def _bound(sentence: Sentence, draft: Draft) -> Bound:
 
 
 def _added(sentence: Sentence, draft: Draft) -> bool:
-    """A number of times right behind `提升` or right before `more`: an increase by it, or to it?"""
-    if draft.kind is not Kind.RATIO:
+    """A number of times behind `提升` or `by`, or before `more`: an increase by it, or to it?"""
+    if draft.kind is not Kind.RATIO or sentence.codes[draft.last] != "X":
         return False
-    more = sentence.codes[draft.last + 1 : draft.last + 2] == "u" and sentence.said(draft.last + 1) == "more"
+    behind = sentence.codes[draft.last + 1 : draft.last + 2]
+    more = behind == "u" and sentence.said(draft.last + 1) == "more"
+    more = more or (behind in tuple("udbw") and "times" in sentence.said(draft.last))
+    bounded = draft.first > 1 and sentence.codes[draft.first - 1] in "UG"
+    more = more or (draft.first > 0 and sentence.said(draft.first - 1 - bounded) == "by")
     ahead = draft.first > 0 and sentence.codes[draft.first - 1] in "ub" and "倍" in sentence.said(draft.last)
     return more or ahead
 

@@ -7,7 +7,7 @@ How far a claimed number may be from the measured one (rounding is half a unit o
 | approximate (`~`, 约) level, ratio, change | rounding, 5 % of the number claimed, the noise interval |
 | exact level, ratio, change | rounding, the noise interval of the finding |
 | the same without a noise interval | rounding; up to 5 % beyond it is unverifiable (`noise_unknown`) |
-| score | rounding; approximate: one unit of the last digit more |
+| score | rounding; approximate: one unit of the last digit more; two scores: the means of the runs of a series |
 | `up to`, `at least`, `within` | as above, against the greatest, the least, every point |
 
 A level of several points, or a change that some points bear out and others do not, is `ambiguous_binding`; a change
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from store.metrics import Better, metric
-from store.records import Caveat, Score
+from store.records import Caveat, Score, Series
 from tracker.claims.match import matches
 from tracker.claims.records import Answer, Bound, Checked, Claim, Direction, Kind, Measured, Reason
 
@@ -205,6 +205,8 @@ def _sign(claim: Claim) -> int | None:
 
 def _turned_over(claim: Claim) -> bool:
     """`2x lower`, `1.5x faster` of a latency: how often the candidate goes into the baseline."""
+    if claim.left:
+        return False
     if claim.direction is None:
         return metric(claim.metric or "").better is Better.LOWER
     return _sign(claim) == -1
@@ -370,36 +372,104 @@ def _fit_scores(claim: Claim, scores: tuple[Score, ...], name: str) -> Checked:
 def _score_answer(
     claim: Claim, inside: list[bool], values: tuple[float, ...], reached: tuple[float, float]
 ) -> tuple[Answer, Reason]:
-    """All of them inside; a range must also reach its ends, and a single number may mean one of several scores."""
+    """All of them inside; a range must also reach its ends, and a number may mean some of several scores or a pool.
+
+    What lies between the least and the greatest score of several jobs may be true of a part of them.
+    """
+    among = len(values) > 1 and min(values) <= reached[0] and reached[1] <= max(values)
+    otherwise = (
+        (Answer.UNVERIFIABLE, Reason.AMBIGUOUS_BINDING) if among else (Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE)
+    )
     if claim.kind is Kind.SCORE_RANGE:
         ends = min(values) <= reached[0] and max(values) >= reached[1]
         if all(inside):
             return (Answer.VERIFIED, Reason.AGREES) if ends else (Answer.UNVERIFIABLE, Reason.ENDS_NOT_MEASURED)
-        return Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE
+        return otherwise
     if claim.bound is Bound.AT_LEAST:
         above = all(value >= reached[1] for value in values)
         return (Answer.VERIFIED, Reason.AGREES) if above else (Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE)
     if all(inside):
         return Answer.VERIFIED, Reason.AGREES
-    return (
-        (Answer.UNVERIFIABLE, Reason.AMBIGUOUS_BINDING)
-        if any(inside)
-        else (Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE)
-    )
+    return (Answer.UNVERIFIABLE, Reason.AMBIGUOUS_BINDING) if any(inside) else otherwise
+
+
+_Sides = tuple[tuple[float, ...], tuple[float, ...]]
+"""The scores of the baseline's runs and of the candidate's."""
 
 
 def _fit_score_pair(claim: Claim, before: tuple[Score, ...], after: tuple[Score, ...], name: str) -> Checked:
-    old, new = _values(before, name), _values(after, name)
-    if len(old) != 1 or len(new) != 1:
-        return _unverifiable(claim, Reason.AMBIGUOUS_BINDING if old and new else Reason.NO_SCORES)
+    """The means of both sides, for each series and task; a change that goes the other way in each is contradicted."""
+    pairs = _score_pairs(before, after, name)
+    if not pairs:
+        apart = _values(before, name) and _values(after, name)
+        return _unverifiable(claim, Reason.AMBIGUOUS_BINDING if apart else Reason.NO_SCORES)
     scale = 1.0 if claim.unit == "fraction" else 100.0
-    claimed, measured = _score_change(claim, old[0] * scale, new[0] * scale)
-    if claimed is None:
+    changes = [_score_change(claim, _mean(old) * scale, _mean(new) * scale) for old, new in pairs]
+    if changes[0][0] is None:
         return _unverifiable(claim, Reason.DIRECTION_UNSAID)
     slack = 10.0**-claim.decimals * (1.5 if claim.approximate else 0.5) + 1e-9
-    fits = all(abs(c - m) <= slack for c, m in zip(claimed, measured, strict=True))
-    answer, reason = (Answer.VERIFIED, Reason.AGREES) if fits else (Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE)
+    fits = [_near(claimed or (), measured, slack) for claimed, measured in changes]
+    opposed = all(_opposed(claimed or (), measured) for claimed, measured in changes)
+    if all(fits):
+        answer, reason = Answer.VERIFIED, Reason.AGREES
+    elif any(fits) or (not opposed and _among_runs(claim, pairs, scale, slack)):
+        answer, reason = Answer.UNVERIFIABLE, Reason.AMBIGUOUS_BINDING
+    else:
+        answer, reason = Answer.CONTRADICTED, Reason.OUTSIDE_TOLERANCE
+    measured = changes[0][1] if len(changes) == 1 else _spread(claim, [one for _, one in changes])
     return Checked(claim, answer, Caveat.of(reason.value), measured, scores=(*before, *after))
+
+
+def _score_pairs(before: tuple[Score, ...], after: tuple[Score, ...], name: str) -> tuple[_Sides, ...]:
+    """What was scored on both sides; series that only differ between them pair where there is one of each."""
+    old, new = _by_series(before, name), _by_series(after, name)
+    shared = tuple((old[key], new[key]) for key in new if key in old)
+    if shared or len(old) != 1 or len(new) != 1:
+        return shared
+    (was, is_now) = next(iter(old)), next(iter(new))
+    return ((old[was], new[is_now]),) if was[1] == is_now[1] else ()
+
+
+def _by_series(scores: tuple[Score, ...], name: str) -> dict[tuple[Series, str], tuple[float, ...]]:
+    groups: dict[tuple[Series, str], tuple[float, ...]] = {}
+    for score in scores:
+        value = _FILTERS[name](score)
+        if value is not None:
+            key = (score.series, score.task)
+            groups[key] = (*groups.get(key, ()), value)
+    return groups
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _near(claimed: tuple[float, ...], measured: tuple[float, ...], slack: float) -> bool:
+    return all(abs(c - m) <= slack for c, m in zip(claimed, measured, strict=True))
+
+
+def _opposed(claimed: tuple[float, ...], measured: tuple[float, ...]) -> bool:
+    """True when one rises and the other falls: pairs by their difference, changes by their sign."""
+    ways = [side[-1] - side[0] if len(side) > 1 else side[0] for side in (claimed, measured)]
+    return ways[0] * ways[1] < 0
+
+
+def _among_runs(claim: Claim, pairs: tuple[_Sides, ...], scale: float, slack: float) -> bool:
+    """True when single runs or jobs, not the means, reach as far as the claim on both sides."""
+    old = [value * scale for sides in pairs for value in sides[0]]
+    new = [value * scale for sides in pairs for value in sides[1]]
+    ends = [_score_change(claim, *sides) for sides in ((max(old), min(new)), (min(old), max(new)))]
+    return all(
+        min(low, high) - slack <= said <= max(low, high) + slack
+        for said, low, high in zip(ends[0][0] or (), ends[0][1], ends[1][1], strict=True)
+    )
+
+
+def _spread(claim: Claim, measured: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """Of several series: the least and the greatest change; of scores the mean of each side."""
+    if claim.kind is Kind.FROM_TO:
+        return tuple(_mean(side) for side in zip(*measured, strict=True))
+    return _ends([one[0] for one in measured])
 
 
 def _score_change(claim: Claim, old: float, new: float) -> tuple[tuple[float, ...] | None, tuple[float, ...]]:

@@ -80,7 +80,9 @@ class Claim:
     bound: Bound = Bound.VALUE
     decimals: int = 0
     added: bool = False
-    """True for `提升 2 倍` and `2 times more`, which some read as twice and others as three times."""
+    """True for `提升 2 倍`, `by 2x` and `2 times more`, which some read as twice and others as three times."""
+    left: bool = False
+    """True for `fell to 93%`, a ratio of 0.93 of the candidate to the baseline whatever the direction."""
     binding: Binding = field(default_factory=Binding)
 
 

@@ -92,8 +92,10 @@ def drafts(sentence: Sentence) -> tuple[Draft, ...]:
         for match in rule.pattern.finditer(sentence.codes):
             a, b = match.start("a"), match.start("b") if "b" in rule.pattern.groupindex else -1
             draft = None if a in taken else rule.make(sentence, a, b)
-            if draft is not None and not taken.intersection(draft.numbers) and not _refused(sentence, draft):
-                taken.update(draft.numbers)
+            if draft is None or taken.intersection(draft.numbers) or _refused(sentence, draft):
+                continue
+            taken.update(draft.numbers)
+            if not _disowned(sentence, draft):
                 found.append(draft)
     chained = tuple(_chained(sentence, found, taken))
     return tuple(sorted((*found, *chained), key=lambda draft: draft.first))
@@ -121,6 +123,11 @@ def _refused(sentence: Sentence, draft: Draft) -> bool:
     )
 
 
+def _disowned(sentence: Sentence, draft: Draft) -> bool:
+    """Numbers that the sentence itself says are no result of this change; none of them is offered to another rule."""
+    return _statistical(sentence, draft) or _negated(sentence, draft) or _of_other_versions(sentence, draft)
+
+
 def _is_setting(sentence: Sentence, at: int) -> bool:
     """A bare number right behind an identifier: `decode_workers 2`, `gpu_fraction: 0.9`."""
     return sentence.codes[at] == "N" and bool(re.search(r"i[:_]?$", sentence.codes[max(0, at - 2) : at]))
@@ -129,6 +136,121 @@ def _is_setting(sentence: Sentence, at: int) -> bool:
 def _instead_of(sentence: Sentence, at: int) -> bool:
     """The other side of "instead of" was wanted, not measured."""
     return at > 0 and sentence.said(at - 1) in ("instead of", "而非")
+
+
+_BACK = 80
+"""Characters that are looked through on each side of a number: it bounds the work on endless sentences."""
+
+
+def _text_before(sentence: Sentence, at: int) -> str:
+    """What stands before a token in its sentence."""
+    end = sentence.tokens[at].start
+    return sentence.text[max(sentence.tokens[0].start, end - _BACK) : end]
+
+
+def _text_behind(sentence: Sentence, at: int) -> str:
+    start = sentence.tokens[at].end
+    return sentence.text[start : min(sentence.tokens[-1].end, start + _BACK)]
+
+
+_INTERVAL = r"(?:置信|可信)?区间|(?:(?:confidence|credible|prediction)\s)?interval(?!s?\w)|CIs?(?![\w-])"
+_INTERVAL_BEHIND = re.compile(rf"\s?(?:的\s?)?-?(?:{_INTERVAL})", re.IGNORECASE)
+_INTERVAL_BEFORE = re.compile(
+    rf"(?:[%％]\s?(?:的\s?)?-?(?:{_INTERVAL})|(?:confidence|credible) interval|(?:置信|可信)区间)"
+    r"(?:[\s\d.,:=+%％~()\[\]（），：–−-]|pp\b|to\b|and\b|from\b|of\b|is\b|百分点|[个至到为从由和])*$",
+    re.IGNORECASE,
+)
+_LEVEL_BEFORE = re.compile(
+    r"(?:interval|(?<![\w-])CI|(?:置信|可信)区间)\s?(?:of\s|level\s|at\s)?[(:]?\s?$", re.IGNORECASE
+)
+_LEVELS = ((80.0,), (90.0,), (95.0,), (99.0,))
+_GAP_BEFORE = re.compile(
+    r"(?:(?<![a-z])(?:gap|difference|spread) between\b|差距|之差|差值)[^;；。|()（）\d]{0,60}$", re.IGNORECASE
+)
+_P_BEFORE = re.compile(r"(?<![A-Za-z0-9_])p(?:[ -]?values?|\s?值)?\s?[<>=≤≥]{0,2}\s?$", re.IGNORECASE)
+
+
+def _statistical(sentence: Sentence, draft: Draft) -> bool:
+    """The level of an interval (`95% CI`), its ends, p values, and gaps between two measures of the same run."""
+    before = _text_before(sentence, draft.first)
+    behind = any(
+        _INTERVAL_BEHIND.match(_text_behind(sentence, at)) for at in draft.numbers if sentence.codes[at] == "P"
+    )
+    number = sentence.number(draft.first)
+    if number.unit == "%" and not number.sign and number.values in _LEVELS and _LEVEL_BEFORE.search(before):
+        return True
+    return behind or bool(_P_BEFORE.search(before) or _GAP_BEFORE.search(before) or _INTERVAL_BEFORE.search(before))
+
+
+_NOT = (
+    r"(?:(?<![A-Za-z])(?:not(?!\s(?:only|just|merely)\b)|never|no longer|cannot|neither|nor"
+    r"|fail(?:s|ed)? to)|(?<=[A-Za-z])n['’]t)(?![A-Za-z])"
+)
+_NOT_CHINESE = r"(?:没有?|并未|并没有?|并非|不再|不会|无法|未(?!来))"
+_NOT_BEFORE_WORD = re.compile(
+    rf"(?:{_NOT}(?:\s[A-Za-z]++)?\s*|{_NOT_CHINESE}\s?[\u4e00-\u9fff]{{0,2}}\s?)$", re.IGNORECASE
+)
+_NOT_BEFORE_NUMBER = re.compile(
+    rf"(?:{_NOT}(?:\s(?!(?:at|with|in|on)\b)[A-Za-z]++){{0,2}}\s*|{_NOT_CHINESE}\s?[\u4e00-\u9fff]{{0,2}}\s?)$",
+    re.IGNORECASE,
+)
+_NOT_BEHIND = re.compile(
+    r"[^,;，；。()|\d]{0,40}?(?:\b(?:no longer|(?:is|was|are|were|could)(?: not|n['’]t)(?: be)?)"
+    r"\s(?:seen|reproduced|observed|confirmed|measured|present|there|visible)\b|不再(?:出现|存在)|没有(?:出现|复现)|未(?:能)?(?:出现|复现))",
+    re.IGNORECASE,
+)
+_CLAUSE_WORDS = frozenset(("but", "while", "whereas", "yet", "但", "而", "却"))
+
+
+def _negated(sentence: Sentence, draft: Draft) -> bool:
+    """`does not improve by 9%`, `没有提升 9%`, `no longer 9% higher`: what did not happen."""
+    if _NOT_BEFORE_NUMBER.search(_text_before(sentence, draft.first)):
+        return True
+    if _NOT_BEHIND.match(_text_behind(sentence, draft.last)):
+        return True
+    for at in range(draft.first - 1, max(-1, draft.first - 1 - _REACH), -1):
+        if sentence.codes[at] in ",;:()|+>PQXLTN" or sentence.said(at) in _CLAUSE_WORDS:
+            return False
+        if sentence.codes[at] in "udbwt" and _NOT_BEFORE_WORD.search(_text_before(sentence, at)):
+            return True
+    return False
+
+
+_VERSION = r"\d++(?:\.\d++)+(?:[.-]?[a-z]\w*+)*+"
+_NAMED_VERSION = rf"(?:v{_VERSION}|\d++\.\d++\.\d[\w.-]*+|(?:sglang|vllm|atom|trt(?:-?llm)?|version)\s{_VERSION})"
+_TWO_VERSIONS = re.compile(
+    rf"(?<![\w./:-]){_NAMED_VERSION}(?![\w%％])[^,;，；。|()]{{0,60}}?(?:\bthan\b|(?<![相对])比|(?<!相)较)\s?"
+    rf"(?:[A-Za-z-]+\s)?v?{_VERSION}(?![\w%％]|\s?(?:%|％|x\b|×|倍|tok|ms\b|s\b))",
+    re.IGNORECASE,
+)
+_OLD_REPORT = re.compile(
+    r"(?:(?<![a-z])(?:previously|earlier|formerly|last (?:time|week|month|release)|in the past)\b,?\s(?:\w+\s){0,3}?"
+    r"(?:report|measur|claim|saw\b|observ|quot|publish|announc|said\b)"
+    r"|(?<![a-z])(?:report|measur|claim|observ|quot|publish|announc)ed\s(?:previously|earlier|before|last)\b"
+    r"|(?:此前|之前|以前|先前|上次|早前)\s?[^，,；;。\d]{0,6}?(?:报告|测得|声称|公布|宣称|报道))"
+    r"[^,;，；。()|]{0,40}$",
+    re.IGNORECASE,
+)
+
+
+def _of_other_versions(sentence: Sentence, draft: Draft) -> bool:
+    """`v0.20 was 30% slower than v0.19`, `previously we reported +20%`: of other pairs than the one measured.
+
+    Which images are compared is not known here, so two versions that a sentence itself holds against each other are
+    nobody's claim; `from v0.19 to v0.20` and `+5% vs v0.19` say what a change does and stay claims.
+    """
+    if draft.kind not in (Kind.CHANGE, Kind.RATIO, Kind.FROM_TO):
+        return bool(_OLD_REPORT.search(_text_before(sentence, draft.first)))
+    before, behind = _text_before(sentence, draft.first), _text_behind(sentence, draft.last)
+    if _OLD_REPORT.search(before):
+        return True
+    start = sentence.tokens[draft.first].start - len(before)
+    around = sentence.text[start : sentence.tokens[draft.last].end + len(behind)]
+    here = len(before)
+    return any(
+        not re.search(r"[,;，；。]", around[found.end() : here] + around[here : found.start()])
+        for found in _TWO_VERSIONS.finditer(around)
+    )
 
 
 def _other_topic(sentence: Sentence, first: int, last: int) -> bool:
@@ -254,7 +376,15 @@ def _arrow(sentence: Sentence, a: int, b: int) -> Draft | None:
 
 
 def _from_to(sentence: Sentence, a: int, b: int) -> Draft | None:
+    if _from_all(sentence, a) and _part(sentence, b, -1):
+        return _part(sentence, b, -1)
     return _pair(sentence, a, b)
+
+
+def _from_all(sentence: Sentence, at: int) -> bool:
+    """`from 100% to 93%`: the whole, of which the other number is what is left."""
+    whole = sentence.codes[at] == "P" and sentence.number(at).values == (100.0,) and not sentence.number(at).sign
+    return whole and sentence.codes[at - 1 : at] == "f" and sentence.codes[at + 1 : at + 3] == "tP"
 
 
 def _to_from(sentence: Sentence, a: int, b: int) -> Draft | None:
@@ -279,7 +409,8 @@ def _score(sentence: Sentence, a: int, _: int) -> Draft | None:
     number = sentence.number(a)
     if not scored(sentence, a, a) or number.sign or _set_against(sentence, a):
         return None
-    if sentence.codes[a] == "P" and (min(number.values) < 20 or _is_change(sentence, a) or _share(sentence, a)):
+    low = min(number.values) < 20 and not _left(sentence, a)
+    if sentence.codes[a] == "P" and (low or _is_change(sentence, a) or _share(sentence, a)):
         return None
     if sentence.codes[a] == "N" and not (_precise_fraction(number) or _points_of_hundred(sentence, a)):
         return None
@@ -318,13 +449,43 @@ _METRIC_BEHIND = re.compile(r"[qs_o]{0,2}m")
 
 def _change(sentence: Sentence, a: int, _: int) -> Draft | None:
     """A percent, or percentage points, that moved something, or that the sentence gives with a sign or as a band."""
-    if _share(sentence, a) or _other_topic(sentence, a, a) or _more_of_something(sentence, a):
+    if (
+        _left(sentence, a)
+        or _from_all(sentence, a)
+        or _share(sentence, a)
+        or _other_topic(sentence, a, a)
+        or _more_of_something(sentence, a)
+    ):
         return None
     at = direction_at(sentence, a, a)
     moved = at is not None and sentence.codes[at] != "="
     named = sentence.codes_here & set("mkcLCSYKp") or sentence.codes_above & set("mkc")
     held = moved or (named and _given_as_change(sentence, a)) or _METRIC_BEHIND.match(sentence.codes[a + 1 : a + 4])
     return Draft(Kind.CHANGE, (a,), sentence.number(a).unit) if held else None
+
+
+_LEFT = re.compile(r"([udbw]?)(?:fP|[_a])?t(?:_{0,5}(o))?$")
+
+
+def _left(sentence: Sentence, at: int) -> bool:
+    """`fell to 93%`, `降至 93%`, `improved to 93% of the baseline`: the part that is left, not the part that went."""
+    number = sentence.number(at)
+    start = max(0, at - _REACH)
+    moved = _LEFT.search(sentence.codes[start:at])
+    if moved is None or number.sign or sentence.codes[at] != "P":
+        return False
+    to = next(place for place in range(start + moved.start(), at) if sentence.codes[place] == "t")
+    way = moved[1] or sentence.tokens[to].word[:1]
+    whole = bool(moved[2]) or (sentence.codes[at + 1 : at + 2] == "o" and sentence.said(at + 1) == "of")
+    return way in ("d", "w") or (way in ("u", "b") and (whole or min(number.values) >= 100))
+
+
+def _part(sentence: Sentence, a: int, _: int) -> Draft | None:
+    """A percent that says what is left of a metric: a ratio to the baseline."""
+    held = _left(sentence, a) and not scored(sentence, a, a) and not _other_topic(sentence, a, a)
+    if re.search(r"[udbw][^,;:(|PQXLTN]{0,3}[udbw][^,;:(|udbw]{0,9}$", sentence.codes[max(0, a - _REACH) : a]):
+        return None  # `the gain dropped to 3%`
+    return Draft(Kind.RATIO, (a,), "x") if held else None
 
 
 def _given_as_change(sentence: Sentence, at: int) -> bool:
@@ -405,6 +566,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("was", r"(?P<a>[NLTP])[aCSYgM]{0,3}[(,]?f(?P<b>[NLTP])", _to_from),
         ("to", r"(?P<a>[NLTPX])[ud_a]?t(?P<b>[NLTPX])", _from_to),
         ("score", r"(?P<a>[NP])", _score),
+        ("part", r"(?P<a>P)", _part),
         ("change", r"(?P<a>[PQ])", _change),
         ("ratio", r"(?P<a>X)", _ratio),
         ("factor", r"x(?P<a>N)", _factor),
@@ -427,7 +589,12 @@ def _chained(sentence: Sentence, found: list[Draft], taken: set[int]) -> Iterato
         if a not in last or b in taken or sentence.codes[a] != sentence.codes[b]:
             continue
         draft = Draft(last[a].kind, (b,), last[a].unit)
-        if not (_share(sentence, b) or _other_topic(sentence, b, b) or _refused(sentence, draft)):
+        if not (
+            _share(sentence, b)
+            or _other_topic(sentence, b, b)
+            or _refused(sentence, draft)
+            or _disowned(sentence, draft)
+        ):
             taken.add(b)
             last[b] = draft
             yield draft

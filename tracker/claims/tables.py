@@ -35,7 +35,10 @@ _SIDES = (
         ),
     ),
 )
-_SKIPPED = re.compile(r"threshold|target|limit|goal|expected|阈值|目标|门槛|预期", re.I)
+_SKIPPED = re.compile(
+    r"threshold|target|limit|goal|expected|阈值|目标|门槛|预期|\binterval\b|\bCI\b|区间|^\W*p(?:[ -]?value|\s?值)?\W*$",
+    re.I,
+)
 _CONCURRENCY = re.compile(r"\b(?:conc(?:urrency)?|c|users)\b|并发", re.I)
 _UNITS = (
     ("tok/s/GPU", re.compile(r"tok(?:en)?s?/s(?:ec)?/gpu|tps/gpu|tput[ _/]per[ _]gpu|per[- ]gpu|每 ?(?:gpu|卡)", re.I)),
