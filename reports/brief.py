@@ -12,7 +12,10 @@ from reports import doubts, glance, numbers
 from reports.facts import Facts, ImageChange, Listed, Moved, Note, Reason, Row, Step, is_eval, run_url
 from reports.language import N_, Language, Phrase, Value, clauses, listing, phrase, sentences
 from reports.phrases import (
+    FLEXIBLE,
     STEPS,
+    STRICT,
+    change,
     foot,
     image_text,
     label,
@@ -78,13 +81,16 @@ _SHORT_METRICS: Mapping[str, Value] = MappingProxyType(
 )
 
 
-def short_metric(finding: Finding) -> Value:
-    """A metric in a word or two; of an eval the task, and the match where it is not the flexible one."""
+def short_metric(finding: Finding, beside_strict: bool = False) -> Value:
+    """A metric in a word or two; of an eval the task, and the match unless it is a flexible one that stands alone."""
     name = _SHORT_METRICS.get(finding.metric) or metric_name(finding.metric)
     if not is_eval(finding):
         return name
     task = task_name(finding.task)
-    return task if finding.metric == "em_flexible" else phrase(N_("%(task)s %(metric)s"), task=task, metric=name)
+    if finding.metric == FLEXIBLE:
+        flexible = Phrase(N_("flexible"))
+        return phrase(N_("%(task)s %(metric)s"), task=task, metric=flexible) if beside_strict else task
+    return phrase(N_("%(task)s %(metric)s"), task=task, metric=name)
 
 
 def glimpse(finding: Finding, width: int) -> Phrase:
@@ -92,6 +98,8 @@ def glimpse(finding: Finding, width: int) -> Phrase:
 
     The label gets the columns that the English line has left, so that every language has the same label.
     """
+    if finding.effect is None and is_eval(finding):
+        return phrase(N_("%(name)s: %(change)s"), name=short_label(finding), change=change(finding, is_short=True))
     figures = _figures(finding, "")
     return _figures(finding, short_label(finding, width - len(Language("en").say(figures))))
 
@@ -116,29 +124,31 @@ def _figures(finding: Finding, name: str) -> Phrase:
 # ---- lines ---------------------------------------------------------------------------------------------------
 
 
-def place(entry: Moved) -> Value:
-    """What an entry is about inside its config; throughput is not named, since most rows tell it."""
+def place(entry: Moved, rows: Sequence[Moved] = ()) -> Value:
+    """What an entry is about inside its config; throughput is not named, since most rows tell it.
+
+    `rows` are the others of its table: where one is of the strict match, the flexible one is named as such.
+    """
     finding = entry.finding
+    metric = short_metric(finding, any(row.finding.metric == STRICT for row in rows))
     inner = " ".join(filter(None, label_parts(finding)[1:]))
     if finding.scope is Scope.CONFIG:
-        return _pooled(entry)
+        return _pooled(entry, metric)
     if finding.metric == "tput_per_gpu":
         return inner
-    return (
-        phrase(N_("%(name)s %(metric)s"), name=inner, metric=short_metric(finding)) if inner else short_metric(finding)
-    )
+    return phrase(N_("%(name)s %(metric)s"), name=inner, metric=metric) if inner else metric
 
 
-def _pooled(entry: Moved) -> Value:
+def _pooled(entry: Moved, metric: Value) -> Value:
     finding = entry.finding
     if is_eval(finding):
         jobs = numbers.count(finding.n_points)
-        return phrase(N_("%(metric)s, jobs: %(number)s"), metric=short_metric(finding), number=jobs)
+        return phrase(N_("%(metric)s, jobs: %(number)s"), metric=metric, number=jobs)
     curves = numbers.count(len(entry.inside))
     what = phrase(N_("all curves: %(number)s"), number=curves) if entry.inside else Phrase(N_("all points"))
     if finding.metric == "tput_per_gpu":
         return what
-    return phrase(N_("%(name)s %(metric)s"), name=what, metric=short_metric(finding))
+    return phrase(N_("%(name)s %(metric)s"), name=what, metric=metric)
 
 
 def more(number: int) -> Phrase:
@@ -348,9 +358,23 @@ def remarks(found: tuple[glance.Doubt, ...], left: int) -> list[Phrase]:
 
 
 def _doubt(what: glance.Doubt) -> Phrase:
+    said = _held(what)
+    if not what.others:
+        return said
+    number = numbers.count(what.others)
+    if what.is_of_jobs:
+        return phrase(N_("%(sentence)s Further jobs: %(number)s."), sentence=said, number=number)
+    return phrase(N_("%(sentence)s Further ones with other values: %(number)s."), sentence=said, number=number)
+
+
+def _held(what: glance.Doubt) -> Phrase:
     if what.total:
         return doubts.note(Note(what.caveat, (), what.names.total, what.total))
     if not what.names:
         return doubts.sentence(what.caveat)
     names = few(what.names.rows, what.names.left_out, 0)
+    if what.is_of_jobs:
+        row, further = what.names.rows[0], numbers.count(what.names.total - 1)
+        name = phrase(N_("%(name)s %(metric)s"), name=short_label(row), metric=short_metric(row))
+        names = listing([name, *([phrase(N_("further: %(number)s"), number=further)] if what.names.total > 1 else [])])
     return phrase(N_("%(names)s: %(sentence)s"), names=names, sentence=doubts.sentence(what.caveat))

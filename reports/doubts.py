@@ -307,7 +307,11 @@ def sentence(caveat: Caveat) -> Phrase:
     values = {name: value for name, value in caveat.values if value not in (None, "")}
     for msgid in SENTENCES.get(caveat.code, ()):
         if set(slots(msgid)) <= values.keys():
-            return phrase(msgid, **{name: _said(name, values[name]) for name in slots(msgid)})
+            mark = values.get("threshold")
+            said = {name: _said(name, values[name]) for name in slots(msgid)}
+            if isinstance(mark, float) and isinstance(score := values.get("score"), float) and "score" in said:
+                said["score"] = numbers.score(score, mark)
+            return phrase(msgid, **said)
     return _unknown(caveat.code, values)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from reports import numbers
-from reports.facts import curve_text, is_eval
-from reports.language import BILINGUAL, N_, Language, Phrase, phrase
-from reports.phrases import told
+from reports.facts import badness, curve_text, is_eval
+from reports.language import BILINGUAL, N_, Language, Phrase, listing, phrase
+from reports.phrases import STRICT, amount, told, verdict_cell
 from store.images import Sameness, compare
 from store.records import Comparison, Finding, Scope, Verdict
 
@@ -42,8 +42,14 @@ def items(comparison: Comparison, config: str) -> tuple[Phrase, ...]:
     return (
         *_images(mine),
         *(_curve(one, mine) for one in measured),
-        *(told(one) for one in _evals(mine)),
+        *_scores(_evals(mine)),
     )
+
+
+def _scores(evals: Sequence[Finding]) -> Iterator[Phrase]:
+    """One sentence per eval; the flexible match is named where its task has the strict one beside it."""
+    strict = {one.task for one in evals if one.metric == STRICT}
+    yield from (told(one, beside_strict=one.task in strict) for one in evals)
 
 
 def _evals(findings: Iterable[Finding]) -> list[Finding]:
@@ -67,28 +73,32 @@ def _images(findings: Iterable[Finding]) -> Iterator[Phrase]:
 
 
 def _curve(curve: Finding, findings: Sequence[Finding]) -> Phrase:
-    """A curve's verdict in numbers, with the points that it stands on."""
+    """A curve's verdict in words and numbers, with the points that it stands on; a mixed one names its worst point."""
     points = [one for one in findings if one.scope is Scope.POINT and one.metric == curve.metric]
     mine = [one for one in points if one.effect is not None and curve_text(one) == curve.key]
     effects = [one.effect for one in mine if one.effect is not None]
     concurrencies = [one.series.conc for one in mine if one.series and one.series.conc is not None]
+    said = phrase(N_("%(verdict)s: %(sentence)s"), verdict=verdict_cell(curve), sentence=told(curve))
     if not effects or not concurrencies:
-        return told(curve)
+        return said
     how = numbers.kind(curve)
-    return phrase(
+    item = phrase(
         N_(
             "%(told)s Points: %(number)s, concurrency %(low)s to %(high)s, median %(median)s,"
             " range %(least)s to %(most)s; baseline runs: %(runs)s."
         ),
-        told=told(curve),
+        told=said,
         number=numbers.count(len(effects)),
         low=str(min(concurrencies)),
         high=str(max(concurrencies)),
-        median=numbers.change(median(effects), how),
-        least=numbers.change(min(effects), how),
-        most=numbers.change(max(effects), how),
-        runs=", ".join(map(str, curve.baseline_runs)),
+        median=amount(median(effects), how),
+        least=amount(min(effects), how),
+        most=amount(max(effects), how),
+        runs=listing([*map(str, curve.baseline_runs)]) or numbers.NOTHING,
     )
+    if curve.verdict is not Verdict.MIXED:
+        return item
+    return phrase(N_("%(item)s Worst point: %(told)s"), item=item, told=told(max(mine, key=badness)))
 
 
 def description(comparison: Comparison, config: str, lang: str) -> tuple[str, ...]:

@@ -77,8 +77,8 @@ def _range(jobs: list[Finding], mark: float | None) -> Phrase:
         "task": task_name(chosen[0].task),
         "match": _MATCH.get(metric, metric),
         "number": numbers.count(len(chosen)),
-        "low": numbers.score(scores[0]),
-        "high": numbers.score(scores[-1]),
+        "low": numbers.score(scores[0], mark),
+        "high": numbers.score(scores[-1], mark),
     }
     if mark is None:
         return phrase(

@@ -25,14 +25,16 @@ from reports.things import (
     block,
     curve_text,
     decides,
-    failed_first,
+    gate,
     grouped,
     is_bad,
     is_eval,
     is_problem,
+    misses_gate,
     speaker,
     teller,
     told_verdict,
+    worst_first,
 )
 from store.images import Kind, Sameness, compare, parse
 from store.records import Caveat, Comparison, Finding, JobCount, Rejection, Run, Scope, Unmatched, Verdict
@@ -64,9 +66,11 @@ __all__ = [
     "badness",
     "curve_text",
     "decides",
+    "gate",
     "is_bad",
     "is_eval",
     "longest",
+    "misses_gate",
     "not_same",
     "number_of",
     "outer",
@@ -84,7 +88,14 @@ Keep: TypeAlias = Callable[[Row], bool]
 Counts: TypeAlias = tuple[tuple[Verdict, int], ...]
 
 
-_MOVED = (Verdict.REGRESSION, Verdict.MIXED, Verdict.SUSPECTED, Verdict.IMPROVEMENT, Verdict.RECOVERY)
+_MOVED = (
+    Verdict.REGRESSION,
+    Verdict.MIXED,
+    Verdict.FAILED,
+    Verdict.SUSPECTED,
+    Verdict.IMPROVEMENT,
+    Verdict.RECOVERY,
+)
 """Verdicts that decide a headline wherever they stand, worst first."""
 _LEVEL = (Verdict.NOISY, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
 """Verdicts that decide it from the curves: single points are often inconclusive inside a settled curve."""
@@ -199,7 +210,7 @@ class Facts:
     curves: Counts
     scores: Counts
     lead: tuple[Finding, ...]
-    """What the first lines tell: the worst eval, and the most important measurement."""
+    """What the first lines tell: the worst eval and the most important measurement that have the verdict."""
     accuracy: Listed[Moved]
     """Evals that fell, failed their gate or changed their format: first in every document."""
     worse: Listed[Moved]
@@ -264,7 +275,7 @@ def select(
         points=every.points(),
         curves=every.curves(),
         scores=every.scores(),
-        lead=every.lead(),
+        lead=every.lead(worst(comparison)),
         accuracy=Listed(shown.accuracy()),
         worse=Listed(shown.worse_things()),
         worse_points=Listed(shown.points_behind()),
@@ -294,7 +305,7 @@ def worst(comparison: Comparison) -> Verdict:
     """The verdict of a whole comparison: what the exit code, the headline and the subject say.
 
     Anything that moved decides it wherever it stands; else the largest scope that was judged; else the state of the
-    data. A failed gate is a regression. Advisory metrics never decide.
+    data. A failed gate is told as failed. Advisory metrics never decide.
     """
     deciding = [told_verdict(finding) for finding in comparison.findings if decides(finding)]
     for verdict in _MOVED:
@@ -370,7 +381,7 @@ class Chooser:
         return _counted(_worst_by_key([*judged, *states]).values())
 
     def accuracy(self) -> tuple[Moved, ...]:
-        """Evals with a problem: a missed gate first, then by how far they fell."""
+        """Evals with a problem, worst first."""
         return self._pooled(is_problem)
 
     def calm_evals(self) -> tuple[Moved, ...]:
@@ -418,14 +429,20 @@ class Chooser:
         things = grouped(rows, self._judged(), _by_badness)
         return Listed(things, len(rows) - sum(len(entry.rows) for entry in things))
 
-    def lead(self) -> tuple[Finding, ...]:
-        """The worst eval if there is a problem, and the measurement that the first lines should tell.
+    def lead(self, verdict: Verdict) -> tuple[Finding, ...]:
+        """What has the verdict of the headline, and nothing else: the worst eval with a problem, the first measurement.
 
         The mean of a mixed curve says nothing that a reader may act on: its worst point stands for it.
         """
-        moved = next(iter((*self.worse_things(), *self.better_things())), None)
-        measured = (*self.undecided(), *self.calm())[:1] if moved is None else (speaker(moved),)
-        return (*(entry.finding for entry in self.accuracy()[:1]), *measured)
+        evals = [f for entry in self.accuracy() for f in entry.rows if told_verdict(f) is verdict][:1]
+        moved = [(entry.finding, speaker(entry)) for entry in (*self.worse_things(), *self.better_things())]
+        named = [one for whole, one in moved if verdict in (whole.verdict, one.verdict)]
+        # A point may be told by a metric whose verdict is a milder one: the metric that has the verdict stands for it.
+        rest = sorted((f for f in self._measured if f.verdict is verdict), key=_by_badness)
+        measured = (*named, *(f for f in (*self.undecided(), *self.calm()) if f.verdict is verdict), *rest)[:1]
+        if evals or measured:
+            return (*evals, *measured)
+        return tuple(f for entry in self.calm_evals() for f in entry.rows if told_verdict(f) is verdict)[:1]
 
     def suspects(self) -> tuple[Finding, ...]:
         """What to measure again: the things that got worse, of a mixed curve its worst point."""
@@ -474,8 +491,8 @@ class Chooser:
                 jobs.setdefault(place, set()).add(finding.key)
             if wanted(finding):
                 chosen.setdefault(place, []).append(finding)
-        blocks = [block(sorted(rows, key=failed_first), jobs.get(place, set())) for place, rows in chosen.items()]
-        return tuple(entry for block in sorted(blocks, key=lambda b: failed_first(b[0].finding)) for entry in block)
+        blocks = [block(sorted(rows, key=worst_first), jobs.get(place, set())) for place, rows in chosen.items()]
+        return tuple(entry for block in sorted(blocks, key=lambda b: worst_first(b[0].finding)) for entry in block)
 
     def _judged(self) -> Mapping[str, set[str]]:
         """The curves of each config that were held against a baseline."""

@@ -5,6 +5,7 @@ Every row that is not shown is counted, in a line that says where to see it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from reports.facts import (
     Moved,
     Row,
     at_largest_scope,
-    told_verdict,
+    misses_gate,
 )
 from store.images import Sameness
 from store.records import Caveat, Finding, Scope, Verdict
@@ -85,11 +86,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A doubt of a code: the caveat of the first that has it, who has it, and of how many a general one holds."""
+    """A doubt of a code: one caveat, who has it, of how many a general one holds, and how many have other values."""
 
     caveat: Caveat
     names: Listed[Finding]
     total: int = 0
+    others: int = 0
+
+    @property
+    def is_of_jobs(self) -> bool:
+        return any(row.scope is Scope.EVAL for row in self.names.rows)
 
 
 def moved(facts: Facts, lines: int, *, is_headed: bool = True) -> Listed[Moved]:
@@ -173,7 +179,7 @@ def states(facts: Facts) -> tuple[Group, ...]:
         (row, row.reason) for listed in (facts.absent, facts.not_comparable, facts.new) for row in listed.rows
     ]
     findings = [row for entry in (*facts.accuracy.rows, *facts.evals.rows) for row in entry.rows]
-    judged = [row for row in findings if row.scope is Scope.EVAL and told_verdict(row) in _STATES]
+    judged = [row for row in findings if row.scope is Scope.EVAL and row.verdict in _STATES and not misses_gate(row)]
     alone += [(row, next((c for c in row.caveats if c.code == row.verdict.value), None)) for row in judged]
     groups: dict[Verdict, dict[str, tuple[Row, Caveat | None]]] = {}
     for row, reason in alone:
@@ -207,11 +213,11 @@ def _without_conc(row: Row) -> Row:
 
 def doubts(facts: Facts) -> tuple[tuple[Doubt, ...], int]:
     """The doubts that matter to a decision, each code once, and how many further codes there are."""
-    found: dict[str, Doubt] = {caveat.code: Doubt(caveat, Listed()) for caveat in facts.caveats}
-    for entry in facts.accuracy.rows:
-        for row in entry.rows:
-            for caveat in row.caveats:
-                _hold(found, Doubt(caveat, Listed((row,))))
+    found: dict[str, Doubt] = {}
+    for caveat in facts.caveats:
+        _hold(found, Doubt(caveat, Listed()))
+    for doubt in _of_evals(row for entry in facts.accuracy.rows for row in entry.rows):
+        _hold(found, doubt)
     for note in facts.doubts.rows:
         total = note.total if note.is_general else 0
         _hold(found, Doubt(note.caveat, Listed(note.rows[:1], note.number - 1), total))
@@ -220,11 +226,33 @@ def doubts(facts: Facts) -> tuple[tuple[Doubt, ...], int]:
 
 
 def _hold(found: dict[str, Doubt], doubt: Doubt) -> None:
-    """Add a doubt to the one of its code: the first names it, the others are counted."""
+    """Add a doubt to the one of its code: names are put together only where the values are equal."""
     held = found.setdefault(doubt.caveat.code, doubt)
-    if held is not doubt and held.names:
-        names = Listed(held.names.rows, held.names.left_out + doubt.names.total)
-        found[doubt.caveat.code] = replace(held, names=names, total=max(held.total, doubt.total))
+    if held is doubt or (doubt.names and not held.names):
+        return
+    if held.caveat != doubt.caveat:
+        found[doubt.caveat.code] = replace(held, others=held.others + doubt.others + max(1, doubt.names.total))
+        return
+    names = Listed(held.names.rows, held.names.left_out + doubt.names.total)
+    found[doubt.caveat.code] = replace(held, names=names, total=max(held.total, doubt.total))
+
+
+def _of_evals(rows: Iterable[Finding]) -> Iterable[Doubt]:
+    """One doubt per code: that of the lowest score, the jobs that share its values, and how many further jobs."""
+    found: dict[str, list[tuple[Caveat, Finding]]] = {}
+    for row in rows:
+        for caveat in row.caveats:
+            found.setdefault(caveat.code, []).append((caveat, row))
+    for pairs in found.values():
+        lowest = min((caveat for caveat, _ in pairs), key=_score)
+        names = tuple({row.key: row for caveat, row in reversed(pairs) if caveat == lowest}.values())[::-1]
+        jobs = {row.key for _, row in pairs if row.scope is Scope.EVAL}
+        yield Doubt(lowest, Listed(names[:1], len(names) - 1), others=len(jobs - {row.key for row in names}))
+
+
+def _score(caveat: Caveat) -> float:
+    score = dict(caveat.values).get("score")
+    return float(score) if isinstance(score, int | float) and math.isfinite(score) else math.inf
 
 
 @dataclass(frozen=True, slots=True)

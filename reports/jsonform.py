@@ -70,7 +70,7 @@ def _finding(finding: Finding) -> Json:
         **_identity(finding.series, finding.config),
         "task": finding.task,
         "metric": finding.metric,
-        "verdict": finding.verdict.value,
+        "verdict": facts.told_verdict(finding).value,
         "baseline": _number(finding.baseline),
         "candidate": _number(finding.candidate),
         "change": _change(finding, finding.effect),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from enum import StrEnum
 
 from reports.facts import is_eval
@@ -113,18 +113,27 @@ def relation(p: float) -> str:
     return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
 
 
-def score(fraction: float | None) -> str:
-    """An accuracy with four decimals, rounded DOWN, so that what fails a threshold never looks like passing it.
+def score(fraction: float | None, threshold: float | None = None) -> str:
+    """An accuracy with four decimals, rounded DOWN where it would else look like passing a threshold that it fails.
 
-    >>> score(0.9553), score(0.899996), score(0.9)
-    ('0.9553', '0.8999', '0.9000')
+    >>> score(0.95528), score(0.899996), score(0.899996, 0.9), score(0.8999999999, 0.9)
+    ('0.9553', '0.9000', '0.8999', '0.9000')
     """
     if fraction is None or not math.isfinite(fraction):
         return NOTHING
-    return str(Decimal(repr(float(fraction))).quantize(_SCORE_STEP, rounding=ROUND_FLOOR))
+    exact = _exact(fraction)
+    near = exact.quantize(_SCORE_STEP, rounding=ROUND_HALF_UP)
+    if threshold is not None and math.isfinite(threshold) and exact < _exact(threshold) <= near:
+        return str(exact.quantize(_SCORE_STEP, rounding=ROUND_FLOOR))
+    return str(near)
 
 
-def measure(value: float | None, key: str) -> str:
+def _exact(fraction: float) -> Decimal:
+    """A fraction without what arithmetic leaves behind its ninth digit."""
+    return Decimal(repr(round(float(fraction), 9)))
+
+
+def measure(value: float | None, key: str, threshold: float | None = None) -> str:
     """A measured value in the fixed unit of its metric; TPOT and ITL are told in milliseconds.
 
     >>> measure(1336.04, "tput_per_gpu"), measure(0.05159, "median_tpot"), measure(0.9553, "em_strict")
@@ -134,7 +143,7 @@ def measure(value: float | None, key: str) -> str:
     if value is None or not math.isfinite(value):
         return NOTHING
     if row.family == "accuracy":
-        return score(value)
+        return score(value, threshold)
     if row.unit == "s" and row.family in _MILLISECOND_FAMILIES:
         return f"{plain(value * 1000)} ms"
     return f"{plain(value)} {row.unit}".rstrip()

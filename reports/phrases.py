@@ -18,8 +18,11 @@ from reports.facts import (
     Moved,
     Row,
     Step,
+    gate,
     is_eval,
+    misses_gate,
     number_of,
+    told_verdict,
 )
 from reports.language import N_, Phrase, Value, clauses, listing, phrase, sentences
 from reports.numbers import Kind
@@ -57,9 +60,9 @@ HEADLINES: Mapping[Verdict, str] = MappingProxyType(
         Verdict.INCONCLUSIVE: N_("Inconclusive"),
         Verdict.RECOVERY: N_("Recovery"),
         Verdict.NO_BASELINE: N_("No baseline"),
-        Verdict.MISSING: N_("Points missing"),
-        Verdict.FAILED: N_("Points failed"),
-        Verdict.INVALID: N_("Points invalid"),
+        Verdict.MISSING: N_("Missing"),
+        Verdict.FAILED: N_("Failed"),
+        Verdict.INVALID: N_("Invalid"),
         Verdict.NOT_COMPARABLE: N_("Not comparable"),
         Verdict.NOT_JUDGED: N_("Nothing judged"),
     }
@@ -109,6 +112,11 @@ TASKS: Mapping[str, str] = MappingProxyType({"gsm8k": "GSM8K", "mmlu": "MMLU", "
 def verdict_name(verdict: Verdict) -> Phrase:
     """A verdict as a word of a table."""
     return Phrase(VERDICTS[verdict])
+
+
+def verdict_cell(finding: Finding) -> Phrase:
+    """The verdict of a finding as it is told and counted."""
+    return verdict_name(told_verdict(finding))
 
 
 def metric_name(key: str) -> Value:
@@ -238,48 +246,98 @@ _STILL: Mapping[Kind, str] = MappingProxyType(
 )
 
 
-def change(finding: Finding) -> Phrase:
-    """What a finding measured, as a clause: one fixed pattern for each kind of change and direction."""
-    name = _metric(finding)
+_UNMOVED = frozenset({Verdict.EQUIVALENT, Verdict.INCONCLUSIVE, Verdict.NOISY})
+"""Verdicts that found no change: their numbers are told without a verb of motion."""
+
+
+def change(finding: Finding, *, is_short: bool = False, beside_strict: bool = False) -> Value:
+    """What a finding measured, as a clause: one fixed pattern for each kind of change and direction.
+
+    Where the verdict is a missed gate, that stands before the change; the short clause has nothing but the one.
+    """
+    name = _metric(finding, beside_strict)
     how = numbers.kind(finding)
+    passed = _gate(finding, name)
     if finding.effect is None or numbers.change(finding.effect, how) == numbers.NOTHING:
-        return phrase(N_("%(metric)s: no change measured"), metric=name)
-    size = numbers.size(finding.effect, how)
-    table = _STILL if size.rstrip("%") == "0.0" else _FELL if finding.effect < 0 else _ROSE
-    clause = phrase(table[how], metric=name, size=size)
-    if finding.baseline is None or finding.candidate is None:
-        return clause
-    before, after = _both(finding)
-    return phrase(N_("%(change)s, from %(before)s to %(after)s"), change=clause, before=before, after=after)
+        return passed or phrase(N_("%(metric)s: no change measured"), metric=name)
+    decided = passed if misses_gate(finding) and told_verdict(finding) is Verdict.FAILED else None
+    if decided and is_short:
+        return decided
+    clause = _moved(finding, finding.effect, name, how)
+    if not is_short and finding.baseline is not None and finding.candidate is not None:
+        before, after = _both(finding)
+        clause = phrase(N_("%(change)s, from %(before)s to %(after)s"), change=clause, before=before, after=after)
+    return clauses([decided, clause]) if decided else clause
+
+
+def _moved(finding: Finding, effect: float, name: Value, how: Kind) -> Phrase:
+    if finding.verdict in _UNMOVED:
+        return phrase(N_("%(metric)s %(change)s"), metric=name, change=amount(effect, how))
+    size = numbers.size(effect, how)
+    table = _STILL if size.rstrip("%") == "0.0" else _FELL if effect < 0 else _ROSE
+    return phrase(table[how], metric=name, size=size)
+
+
+def _gate(finding: Finding, name: Value) -> Phrase | None:
+    """What the gate of an eval says; None without a score or a threshold."""
+    score, mark = gate(finding)
+    if score is None or mark is None:
+        return None
+    values = {"score": numbers.score(score, mark), "threshold": numbers.score(mark)}
+    if misses_gate(finding):
+        return phrase(N_("%(metric)s %(score)s is below the threshold %(threshold)s"), metric=name, **values)
+    return phrase(N_("%(metric)s %(score)s, threshold %(threshold)s"), metric=name, **values)
+
+
+def amount(effect: float | None, how: Kind) -> Value:
+    """A change with its sign, a ratio in the word of the language.
+
+    >>> amount(0.0, Kind.PERCENT), amount(1.0, Kind.TIMES).values
+    ('0.0%', (('number', '2.72'),))
+    """
+    text = numbers.change(effect, how)
+    return phrase(N_("%(number)s×"), number=text[:-1]) if text.endswith("×") else text
 
 
 def _both(finding: Finding) -> tuple[str, str]:
     """Both measured values, the unit with the second only."""
-    before, after = (numbers.measure(value, finding.metric) for value in (finding.baseline, finding.candidate))
+    mark = gate(finding)[1]
+    before, after = (numbers.measure(value, finding.metric, mark) for value in (finding.baseline, finding.candidate))
     unit = after.partition(" ")[2]
     return before.removesuffix(f" {unit}") if unit else before, after
 
 
-def metric_cell(entry: Moved) -> Value:
-    """The metric of an entry, and after it the change of every other metric that says the same."""
-    return clauses([_metric(entry.finding), *(_beside(row, entry.finding) for row in entry.also)])
+def metric_cell(entry: Moved, rows: Iterable[Moved] = ()) -> Value:
+    """The metric of an entry, and after it the change of every other metric that says the same.
+
+    `rows` are the entries of its table: where one is of the strict match, the flexible one is named as such.
+    """
+    beside = any(row.metric == STRICT for one in (entry, *rows) for row in one.rows)
+    parts = [_beside(row, entry.finding, beside) for row in entry.also]
+    return clauses([_metric(entry.finding, beside), *parts])
 
 
-def _metric(finding: Finding) -> Value:
-    return eval_metric(finding) if is_eval(finding) else metric_name(finding.metric)
+def _metric(finding: Finding, beside_strict: bool = False) -> Value:
+    return eval_metric(finding, beside_strict) if is_eval(finding) else metric_name(finding.metric)
 
 
-def _beside(row: Finding, teller: Finding) -> Phrase:
-    size = numbers.change(row.effect, numbers.kind(row))
-    if row.verdict is teller.verdict:
-        return phrase(N_("%(metric)s %(change)s"), metric=_metric(row), change=size)
-    verdict = verdict_name(row.verdict)
-    return phrase(N_("%(metric)s %(change)s (%(verdict)s)"), metric=_metric(row), change=size, verdict=verdict)
+def _beside(row: Finding, teller: Finding, beside_strict: bool) -> Phrase:
+    size = amount(row.effect, numbers.kind(row))
+    name = _metric(row, beside_strict)
+    if told_verdict(row) is told_verdict(teller):
+        return phrase(N_("%(metric)s %(change)s"), metric=name, change=size)
+    verdict = verdict_cell(row)
+    return phrase(N_("%(metric)s %(change)s (%(verdict)s)"), metric=name, change=size, verdict=verdict)
 
 
-def eval_metric(finding: Finding) -> Phrase:
-    """Task and kind of accuracy of an eval."""
-    return phrase(N_("%(task)s %(metric)s"), task=task_name(finding.task), metric=metric_name(finding.metric))
+STRICT, FLEXIBLE = "em_strict", "em_flexible"
+
+
+def eval_metric(finding: Finding, beside_strict: bool = False) -> Phrase:
+    """Task and kind of accuracy of an eval; the flexible match is named where it stands beside the strict one."""
+    is_named = beside_strict and finding.metric == FLEXIBLE
+    name = Phrase(N_("accuracy (flexible match)")) if is_named else metric_name(finding.metric)
+    return phrase(N_("%(task)s %(metric)s"), task=task_name(finding.task), metric=name)
 
 
 def interval(finding: Finding) -> Value:
@@ -291,8 +349,8 @@ def interval(finding: Finding) -> Value:
     """
     if finding.low is None or finding.high is None:
         return numbers.NOTHING
-    low, high = (numbers.change(end, numbers.kind(finding)) for end in (finding.low, finding.high))
-    return phrase(N_("%(low)s to %(high)s"), low=low.removesuffix(" pp"), high=high)
+    low, high = (amount(end, numbers.kind(finding)) for end in (finding.low, finding.high))
+    return phrase(N_("%(low)s to %(high)s"), low=low.removesuffix(" pp") if isinstance(low, str) else low, high=high)
 
 
 def runs(finding: Finding) -> str:
@@ -310,7 +368,7 @@ def doubt(finding: Finding) -> Value:
             parts.append(phrase(N_("p %(p)s"), p=numbers.relation(finding.p)))
         before, after = numbers.count(finding.n_baseline), numbers.count(finding.n_candidate)
         parts.append(phrase(N_("runs %(before)s against %(after)s"), before=before, after=after))
-    if finding.mde is not None and finding.verdict not in _MOVED:
+    if finding.mde is not None and finding.effect is not None and finding.verdict not in _MOVED:
         least = numbers.detectable(finding.mde, numbers.kind(finding))
         parts.append(phrase(N_("smallest detectable change %(size)s"), size=least))
     return clauses(parts)
@@ -319,12 +377,13 @@ def doubt(finding: Finding) -> Value:
 _MOVED = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.RECOVERY})
 
 
-def told(finding: Finding) -> Phrase:
+def told(finding: Finding, beside_strict: bool = False) -> Phrase:
     """A finding as one sentence: what, by how much, how sure."""
-    sure = doubt(finding)
+    sure, name = doubt(finding), label(finding)
+    said = change(finding, beside_strict=beside_strict)
     if not sure:
-        return phrase(N_("%(name)s: %(change)s."), name=label(finding), change=change(finding))
-    return phrase(N_("%(name)s: %(change)s (%(doubt)s)."), name=label(finding), change=change(finding), doubt=sure)
+        return phrase(N_("%(name)s: %(change)s."), name=name, change=said)
+    return phrase(N_("%(name)s: %(change)s (%(doubt)s)."), name=name, change=said, doubt=sure)
 
 
 def values(finding: Finding) -> str:
@@ -357,10 +416,26 @@ def headline(facts: Facts) -> Phrase:
         if total:
             number = numbers.count(number_of(counts, facts.verdict))
             parts.append(phrase(msgid, number=number, total=numbers.count(total)))
-    word = Phrase(HEADLINES[facts.verdict])
+    missing = number_of((*facts.scores, *facts.points), Verdict.MISSING)
+    if missing and facts.verdict is not Verdict.MISSING:
+        parts.append(phrase(N_("missing %(number)s"), number=numbers.count(missing)))
+    word = headline_word(facts)
     if not parts:
         return phrase(N_("%(verdict)s."), verdict=word)
     return phrase(N_("%(verdict)s: %(counts)s."), verdict=word, counts=listing(parts))
+
+
+_GOOD = frozenset({Verdict.EQUIVALENT, Verdict.IMPROVEMENT, Verdict.RECOVERY})
+
+
+def headline_word(facts: Facts) -> Phrase:
+    """The verdict of a comparison in words: a missed gate by its threshold, good news without a single eval as such."""
+    word = Phrase(HEADLINES[facts.verdict])
+    if facts.verdict is Verdict.FAILED and any(map(misses_gate, facts.lead)):
+        return phrase(N_("%(verdict)s, below its threshold"), verdict=word)
+    if facts.verdict in _GOOD and {verdict for verdict, _ in facts.scores} == {Verdict.MISSING}:
+        return phrase(N_("%(verdict)s, but all evals are missing"), verdict=word)
+    return word
 
 
 def tally(counts: Counts) -> Value:
@@ -421,13 +496,17 @@ def left_out(number: int) -> Phrase:
 
 def subject(facts: Facts) -> Phrase:
     """One line for a title: what the comparison is about, and its verdict."""
-    word = Phrase(HEADLINES[facts.verdict])
     if not facts.lead:
         return headline(facts)
-    first = facts.lead[0]
-    name = first.config or label(first)
+    first, word = facts.lead[0], headline_word(facts)
+    name = label(first)
+    if facts.verdict is Verdict.FAILED and misses_gate(first):
+        word = Phrase(HEADLINES[facts.verdict])
     if is_eval(first) or first.effect is not None:
-        clause = change(replace(first, baseline=None, candidate=None))
+        clause = change(first, is_short=True)
+        if facts.verdict is Verdict.MIXED and first.verdict is not Verdict.MIXED:
+            said = N_("%(verdict)s; worst point %(name)s: %(change)s")
+            return phrase(said, name=name, verdict=word, change=clause)
         return phrase(N_("%(name)s: %(verdict)s, %(change)s"), name=name, verdict=word, change=clause)
     return phrase(N_("%(name)s: %(verdict)s"), name=name, verdict=word)
 

@@ -188,7 +188,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "alarms": doubts.alarms,
         "alike": phrases.alike,
-        "change_cell": lambda finding: numbers.change(finding.effect, numbers.kind(finding)),
+        "change_cell": lambda finding: phrases.amount(finding.effect, numbers.kind(finding)),
         "count": numbers.count,
         "coverage": phrases.coverage,
         "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
@@ -224,5 +224,6 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "subject": phrases.subject,
         "values_cell": phrases.values,
         "verdict": phrases.verdict_name,
+        "verdict_cell": phrases.verdict_cell,
     }
 )

@@ -118,9 +118,28 @@ def is_bad(finding: Finding) -> bool:
 
 
 def told_verdict(finding: Finding) -> Verdict:
-    """The verdict as it is counted: an eval that misses its gate is a regression."""
-    missed = finding.verdict is Verdict.FAILED or any(caveat.code == FAILED_GATE for caveat in finding.caveats)
-    return Verdict.REGRESSION if is_eval(finding) and missed else finding.verdict
+    """The verdict as it is told and counted: an eval that misses its gate failed, unless it is a regression too."""
+    return Verdict.FAILED if misses_gate(finding) and finding.verdict not in WORSE else finding.verdict
+
+
+def misses_gate(finding: Finding) -> bool:
+    """True for an eval below its threshold, whatever its verdict: an eval may also have failed in another way."""
+    return is_eval(finding) and any(caveat.code == FAILED_GATE for caveat in finding.caveats)
+
+
+def gate(finding: Finding) -> tuple[float | None, float | None]:
+    """Score and threshold of the gate of an eval, as far as they are known."""
+    if not is_eval(finding):
+        return None, None
+    said = [dict(c.values) for code in (FAILED_GATE, "gate") for c in finding.caveats if c.code == code]
+    scores = (finding.candidate, *(values.get("score") for values in said))
+    return _number(scores), _number(values.get("threshold") for values in said)
+
+
+def _number(values: Iterable[object]) -> float | None:
+    """The first finite number."""
+    found = (float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v))
+    return next(found, None)
 
 
 def badness(finding: Finding) -> float:
@@ -139,10 +158,9 @@ def curve_text(finding: Finding) -> str:
     return finding.key.rpartition(" c")[0] if finding.scope is Scope.POINT else finding.key
 
 
-def failed_first(finding: Finding) -> tuple[bool, int, float, str]:
-    """Order of evals: a missed gate, then the verdict, then how far they fell."""
-    missed = told_verdict(finding) is Verdict.REGRESSION and finding.verdict is not Verdict.REGRESSION
-    return (not missed, RANK[finding.verdict], -badness(finding), finding.key)
+def worst_first(finding: Finding) -> tuple[int, bool, float, str]:
+    """Order of evals: by verdict, a missed gate first among its equals, then how far they fell."""
+    return (RANK[told_verdict(finding)], not misses_gate(finding), -badness(finding), finding.key)
 
 
 def block(rows: Sequence[Finding], jobs: Collection[str]) -> tuple[Moved, ...]:

@@ -518,7 +518,7 @@ def test_a_collapse_is_a_score_and_stands_above_every_throughput(tracker: Tracke
     first = answer["findings"][0]
     assert first["scope"] == "eval"
     assert "below_threshold" in codes(first)
-    assert answer["headline"]["verdict"] == "regression"
+    assert answer["headline"]["verdict"] == "failed"
 
 
 def test_a_stored_error_of_zero_or_text_is_computed_again(tracker: Tracker) -> None:

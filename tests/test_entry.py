@@ -28,8 +28,8 @@ def jobs() -> list[Finding]:
 def test_evals_of_several_jobs_are_one_item_per_metric() -> None:
     pools = (a_pool("em_flexible", 0.95, 0.951), a_pool("em_strict", 0.94, 0.942))
     items = [line for line in entry.description(compared(*jobs(), *pools), CONFIG, "en") if "GSM8K" in line]
-    assert [line.split(" rose")[0] for line in items] == [
-        f"{CONFIG}: GSM8K accuracy",
+    assert [line.split(" +")[0] for line in items] == [
+        f"{CONFIG}: GSM8K accuracy (flexible match)",
         f"{CONFIG}: GSM8K accuracy (strict match)",
     ]
 
@@ -37,7 +37,7 @@ def test_evals_of_several_jobs_are_one_item_per_metric() -> None:
 def test_a_job_that_was_not_pooled_is_an_item_of_its_own() -> None:
     (job,) = [an_eval(64, 0.95, 0.951, Verdict.EQUIVALENT)]
     (item,) = entry.description(compared(job), CONFIG, "en")[1:]
-    assert item.startswith(f"{CONFIG} tp8 c64: GSM8K accuracy rose by 0.1 percentage points")
+    assert item.startswith(f"{CONFIG} tp8 c64: GSM8K accuracy +0.1 pp")
 
 
 def test_an_eval_without_a_baseline_supports_nothing() -> None:
@@ -46,10 +46,24 @@ def test_an_eval_without_a_baseline_supports_nothing() -> None:
 
 def test_an_item_names_the_image_the_curve_and_its_points() -> None:
     update, *items = entry.description(a_screen(), CONFIG, "en")
-    (curve,) = [item for item in items if item.startswith(f"{CONFIG} 8192/1024 tp8: ")]
+    (curve,) = [item for item in items if item.startswith(f"regression: {CONFIG} 8192/1024 tp8: ")]
     assert update == f"Update image from {OLD} to {NEW}"
     assert "throughput per GPU fell by 8.2%" in curve
     assert "Points: 4, concurrency 4 to 128, median -7.4%, range -20.0% to -0.4%" in curve
+
+
+def test_a_mixed_curve_names_its_worst_point() -> None:
+    curve = a_finding(a_series(None), "tput_per_gpu", Verdict.MIXED, 6.2)
+    points = [
+        a_finding(a_series(16), "tput_per_gpu", Verdict.IMPROVEMENT, 25.0),
+        a_finding(a_series(64), "tput_per_gpu", Verdict.REGRESSION, -30.0),
+    ]
+    english, chinese = entry.description(compared(curve, *points), CONFIG, "both")[2:]
+    assert english.startswith(f"mixed: {CONFIG} 8192/1024 tp8: ")
+    assert f" Worst point: {CONFIG} 8192/1024 tp8 c64: throughput per GPU fell by 30.0%" in english
+    assert f"。最差数据点：{CONFIG} 8192/1024 tp8 c64：每 GPU 吞吐量下降 30.0%" in chinese
+    assert "基线运行：30000000001/1、30000000002/1、30000000003/1。" in chinese
+    assert parity.parity(english, chinese) == ()
 
 
 def test_each_item_is_followed_by_its_chinese_twin_in_two_languages_only() -> None:

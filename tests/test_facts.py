@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reports import facts
+from reports import facts, jsonform
 from reports.facts import Listed, Moved, number_of
 from store.images import Sameness
 from store.records import Caveat, Comparison, Finding, Layout, Role, Scope, Unmatched, Verdict
@@ -101,16 +101,45 @@ def test_advisory_metrics_are_told_and_never_decide() -> None:
 @pytest.mark.parametrize(
     ("verdict", "caveats", "told"),
     [
-        (Verdict.FAILED, (), Verdict.REGRESSION),
-        (Verdict.EQUIVALENT, (Caveat.of("below_threshold", score=0.82, threshold=0.83),), Verdict.REGRESSION),
+        (Verdict.FAILED, (), Verdict.FAILED),
+        (Verdict.EQUIVALENT, (Caveat.of("below_threshold", score=0.82, threshold=0.83),), Verdict.FAILED),
+        (Verdict.REGRESSION, (Caveat.of("below_threshold", score=0.82, threshold=0.83),), Verdict.REGRESSION),
         (Verdict.EQUIVALENT, (), Verdict.EQUIVALENT),
         (Verdict.RECOVERY, (), Verdict.RECOVERY),
     ],
 )
-def test_a_missed_gate_is_a_regression_whatever_the_baseline_says(
+def test_a_missed_gate_failed_unless_it_regressed_too(
     verdict: Verdict, caveats: tuple[Caveat, ...], told: Verdict
 ) -> None:
-    assert facts.worst(compared(an_eval(64, 0.83, 0.82, verdict, *caveats))) is told
+    given = compared(an_eval(64, 0.83, 0.82, verdict, *caveats))
+    chosen, form = facts.select(given), jsonform.form(given)
+    (entry,) = (*chosen.accuracy.rows, *chosen.evals.rows)
+    assert facts.worst(given) is chosen.verdict is entry.verdict is told
+    assert chosen.scores == ((told, 1),)
+    assert [one["verdict"] for one in (form["headline"], *form["findings"])] == [told.value, told.value]
+    assert form["headline"]["evals"] == {"total": 1, told.value: 1}
+
+
+def test_a_failed_gate_decides_before_a_suspicion_and_leads() -> None:
+    gain = a_finding(a_series(None), "tput_per_gpu", Verdict.IMPROVEMENT, 30.0)
+    doubt = an_eval(16, 0.95, 0.93, Verdict.SUSPECTED)
+    failed = an_eval(64, None, 0.8901, Verdict.FAILED)
+    chosen = facts.select(compared(gain, doubt, failed))
+    assert (chosen.verdict, chosen.lead) == (Verdict.FAILED, (failed,))
+
+
+def test_no_first_line_pairs_a_verdict_with_a_finding_of_another() -> None:
+    for seed in range(300):
+        chosen = facts.select(a_random_comparison(seed))
+        for finding in chosen.lead:
+            assert chosen.verdict in (facts.told_verdict(finding), Verdict.MIXED)
+
+
+def test_a_verdict_of_an_eval_is_led_by_that_eval() -> None:
+    calm = a_finding(a_series(None), "tput_per_gpu", Verdict.EQUIVALENT, 0.05)
+    noisy = an_eval(64, 0.95, 0.948, Verdict.INCONCLUSIVE)
+    chosen = facts.select(compared(calm, noisy))
+    assert (chosen.verdict, chosen.lead) == (Verdict.INCONCLUSIVE, (noisy,))
 
 
 def test_a_format_alarm_stands_among_the_problems_without_a_fall() -> None:
@@ -180,7 +209,9 @@ def test_a_point_is_told_by_its_throughput_where_both_metrics_say_the_same() -> 
     point = a_series(64)
     tput = a_finding(point, "tput_per_gpu", Verdict.SUSPECTED, -30.0)
     tpot = a_finding(point, "median_tpot", Verdict.REGRESSION, 42.9)
-    assert facts.select(compared(tpot, tput)).lead == (tput,)
+    chosen = facts.select(compared(tpot, tput))
+    assert [entry.finding for entry in chosen.worse.rows] == [tput]
+    assert (chosen.verdict, chosen.lead) == (Verdict.REGRESSION, (tpot,))
     slow = a_finding(point, "median_tpot", Verdict.REGRESSION, 90.0)
     assert facts.select(compared(slow, tput)).lead == (slow,)
 

@@ -139,12 +139,12 @@ def test_a_worse_verdict_posts_one_short_comment_and_edits(hub: GitHub) -> None:
 
 def test_a_verdict_that_worsens_twice_on_one_head_notifies_twice(hub: GitHub) -> None:
     told = [
-        sent(hub, comment(verdict)).notified for verdict in ("equivalent", "mixed", "equivalent", "mixed", "failed")
+        sent(hub, comment(verdict)).notified for verdict in ("equivalent", "mixed", "equivalent", "mixed", "regression")
     ]
     assert told == [False, True, False, True, True]
     assert [Mark.find(one.body, "sweep-tracker-notice") for one in notices(hub)] == [
         Mark("sweep-tracker-notice", "0.1.0", NEW, verdict, count)
-        for count, verdict in enumerate(("mixed", "mixed", "failed"), start=1)
+        for count, verdict in enumerate(("mixed", "mixed", "regression"), start=1)
     ]
 
 

@@ -404,7 +404,7 @@ def test_the_text_part_holds_every_regression_with_its_numbers() -> None:
         text.split("\n---\n"),
         (
             r"- regression: m(\d+)-.*fell by [\d.]+% \(95% interval .*; p = 0\.0004; runs 3 against 1\)\.",
-            r"- 回归：m(\d+)-.*下降 [\d.]+%（95% 区间 .*，p = 0\.0004，运行 3 次对 1 次）。",
+            r"- 回归：m(\d+)-.*下降 [\d.]+%（95% 区间 .*，p = 0\.0004，基线 3 次、候选 1 次运行）。",
         ),
         strict=True,
     ):
@@ -416,9 +416,9 @@ def test_the_text_part_holds_every_regression_with_its_numbers() -> None:
 
 def test_a_mail_begins_with_the_verdict() -> None:
     text, html = both(a_screen())
-    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.\n\n")
+    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n\n")
     assert html.startswith("<!DOCTYPE html>\n")
-    assert Page(html).text.strip().startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.\n")
+    assert Page(html).text.strip().startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n")
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))

@@ -77,7 +77,7 @@ LONG = replace(
                 "Next: run again to confirm",
             ),
         ),
-        ("zh", ("回归：曲线 1 条中 1 条", "下降 8.2%", "95% 区间", "运行 3 次对 1 次", "下一步：重跑以确认")),
+        ("zh", ("回归：曲线 1 条中 1 条", "下降 8.2%", "95% 区间", "基线 3 次、候选 1 次运行", "下一步：重跑以确认")),
     ],
 )
 def test_the_first_300_characters_suffice_with_the_longest_names(lang: str, words: tuple[str, ...]) -> None:
@@ -124,7 +124,7 @@ def test_each_kind_of_change_has_one_pattern(percent: float, english: str, chine
 def test_the_base_of_a_percentage_is_the_baseline(metric: str, before: float, after: float, words: str) -> None:
     """Case 16."""
     percent = (after / before - 1) * 100
-    finding = a_finding(a_series(64), metric, Verdict.INCONCLUSIVE, percent, baseline=before, candidate=after)
+    finding = a_finding(a_series(64), metric, Verdict.SUSPECTED, percent, baseline=before, candidate=after)
     assert Language("en").say(change(finding)) == words
 
 
@@ -145,6 +145,14 @@ def test_a_mixed_curve_is_not_told_by_its_mean() -> None:
     start = said("comment", "en", curve, lost)[:300]
     assert "fell by 30.0%" in start
     assert "6.2%" not in start
+
+
+def test_the_title_of_a_mixed_curve_names_its_worst_point() -> None:
+    curve = a_finding(a_series(None), "tput_per_gpu", Verdict.MIXED, 6.2)
+    lost = a_finding(a_series(64), "tput_per_gpu", Verdict.SUSPECTED, -30.0)
+    title = said("title", "en", curve, lost).strip()
+    assert title.endswith("; worst point dsr1-fp8-h200-sglang 8192/1024 tp8 c64: throughput per GPU fell by 30.0%")
+    assert title.startswith("Mixed")
 
 
 def test_a_recovery_is_led_by_the_last_good_run() -> None:
@@ -174,12 +182,90 @@ def test_a_score_one_question_short_is_not_rounded_onto_its_threshold() -> None:
     assert "0.83 " not in text.replace("0.8300", "")
 
 
+def test_a_missed_gate_without_a_baseline_is_told_by_its_threshold() -> None:
+    failed = an_eval(64, None, 0.8901, Verdict.FAILED, Caveat.of("below_threshold", score=0.8901, threshold=0.91))
+    english, chinese = (said("title", lang, failed).strip() for lang in ("en", "zh"))
+    assert english == ("dsr1-fp8-h200-sglang tp8 c64: Failed, GSM8K accuracy 0.8901 is below the threshold 0.9100")
+    assert chinese == "dsr1-fp8-h200-sglang tp8 c64：失败，GSM8K 准确率 0.8901 低于阈值 0.9100"
+    for document in ("short", "comment", "mail_text"):
+        text = said(document, "both", failed)
+        assert "GSM8K accuracy 0.8901 is below the threshold 0.9100" in text
+        assert "Failed, below its threshold: evals 1 of 1." in text
+        assert "no change measured" not in text
+        assert "失败，低于阈值：评估 1 项中 1 项" in text
+
+
+def test_an_eval_that_failed_in_another_way_is_not_told_as_below_its_threshold() -> None:
+    short_of = an_eval(64, None, 0.95, Verdict.FAILED, Caveat.of("question_count", have=100, baseline=1319))
+    text = said("comment", "en", short_of)
+    assert text.startswith("**Failed: evals 1 of 1.**")
+    assert "below" not in text
+    assert "GSM8K accuracy 0.9500, threshold 0.9100 (runs 0 against 1)" in text
+
+
+def test_a_regression_that_also_misses_its_gate_is_told_by_its_fall() -> None:
+    lost = an_eval(64, 0.95, 0.909996, Verdict.REGRESSION, Caveat.of("below_threshold", score=0.909996, threshold=0.91))
+    assert said("title", "en", lost).strip().endswith(": Regression, GSM8K accuracy fell by 4.0 percentage points")
+    assert "from 0.9500 to 0.9099" in said("short", "en", lost)
+
+
+def test_a_row_of_a_missed_gate_is_failed_in_its_table() -> None:
+    """The statistics found no change, the gate did."""
+    failed = an_eval(64, 0.91, 0.9053, Verdict.EQUIVALENT, Caveat.of("below_threshold", score=0.9053, threshold=0.91))
+    text = said("comparison", "en", failed)
+    assert "| GSM8K accuracy | failed | 0.9100 → 0.9053 |" in text
+    assert "is below the threshold 0.9100; GSM8K accuracy -0.5 pp, from 0.9100 to 0.9053" in text
+    assert "- Evals, 1 in all: failed 1." in text
+
+
+@pytest.mark.parametrize("verdict", [Verdict.EQUIVALENT, Verdict.INCONCLUSIVE, Verdict.NOISY])
+def test_what_did_not_move_is_told_without_a_verb_of_motion(verdict: Verdict) -> None:
+    calm = a_finding(a_series(None), "tput_per_gpu", verdict, 0.049)
+    english, chinese = (said("title", lang, calm).strip() for lang in ("en", "zh"))
+    assert english.startswith("dsr1-fp8-h200-sglang 8192/1024 tp8: ")
+    assert english.endswith(", throughput per GPU +0.05%")
+    assert chinese.endswith("，每 GPU 吞吐量 +0.05%")
+    assert "rose" not in said("commit", "both", calm)
+
+
+def test_evals_that_are_all_missing_stand_in_the_headline() -> None:
+    calm = a_finding(a_series(None), "tput_per_gpu", Verdict.EQUIVALENT, 0.0)
+    lost = replace(alone(64, Verdict.MISSING, "missing_eval", "baseline"), task="gsm8k")
+    given = Comparison(AFTER, BEFORE, "previous", (calm,), (lost,), (), "1")
+    chosen = facts.select(given)
+    for document in ("short", "title", "comment", "mail_text"):
+        text = render.render(chosen, document, "both")
+        assert "No material change, but all evals are missing" in text
+        assert "无实质变化，但评估全部缺失" in text
+    assert "curves 0 of 1, missing 1." not in render.render(chosen, "short", "en")
+    assert "evals 0 of 1, curves 1 of 1, missing 1." in render.render(chosen, "short", "en")
+    assert "评估 1 项中 0 项、曲线 1 条中 1 条、缺失 1 项。" in render.render(chosen, "short", "zh")
+
+
+def test_the_flexible_match_is_named_beside_the_strict_one() -> None:
+    job = an_eval(64, 0.95, 0.9, Verdict.REGRESSION)
+    for other in (Verdict.REGRESSION, Verdict.SUSPECTED):
+        text = said("comparison", "both", job, replace(job, metric="em_strict", verdict=other))
+        assert "| GSM8K accuracy (flexible match)" in text
+        assert "| GSM8K 准确率（宽松匹配）" in text
+    assert "flexible" not in said("comparison", "en", job)
+
+
+def test_ratios_are_written_in_the_word_of_the_language() -> None:
+    gain = a_finding(a_series(None), "tput_per_gpu", Verdict.IMPROVEMENT, 188.0)
+    english, chinese = (said("short", lang, gain) for lang in ("en", "zh"))
+    assert "95% interval 2.85× to 2.91×" in english
+    assert "95% 区间 2.85 倍至 2.91 倍" in chinese
+    assert parity.parity(english, chinese) == ()
+
+
 def test_accuracy_stands_above_throughput() -> None:
     """Cases 33 and 45."""
-    collapse = an_eval(128, 0.9553, 0.0, Verdict.FAILED, Caveat.of("collapsed", score=0, floor=0.5, n=1319))
+    gate = Caveat.of("below_threshold", score=0, threshold=0.91)
+    collapse = an_eval(128, 0.9553, 0.0, Verdict.FAILED, gate, Caveat.of("collapsed", score=0, floor=0.5, n=1319))
     faster = a_finding(a_series(None), "tput_per_gpu", Verdict.IMPROVEMENT, 30.0)
     text = said("comment", "en", faster, collapse)
-    assert text.startswith("**Regression: evals 1 of 1, curves 0 of 1.**")
+    assert text.startswith("**Failed, below its threshold: evals 1 of 1, curves 0 of 1.**")
     assert text.index("look here first") < text.index("What got better")
     assert "Score 0.0000 is a collapse, not a drop (n = 1319)" in text
 
@@ -204,7 +290,9 @@ def test_a_filter_says_what_it_hides() -> None:
     text = render.render(chosen, "comparison", "both")
     assert "Filter --verdict equivalent hides rows: 14, regressions among them: 5." in text
     assert "筛选条件 --verdict equivalent 隐藏了 14 行，其中回归 5 项。" in text
-    assert text.startswith("## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10.**")
+    assert text.startswith(
+        "## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.**"
+    )
 
 
 def test_metrics_that_say_the_same_share_a_row() -> None:

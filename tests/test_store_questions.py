@@ -164,9 +164,7 @@ def test_the_whole_is_told_in_counts_and_sizes(store: Store) -> None:
     assert info.database_bytes > 0
 
 
-@pytest.mark.parametrize(
-    ("form", "read"), [("parquet", pl.read_parquet), ("csv", pl.read_csv), ("json", pl.read_json)]
-)
+@pytest.mark.parametrize(("form", "read"), [("parquet", pl.read_parquet), ("csv", pl.read_csv), ("json", pl.read_json)])
 def test_an_export_holds_what_the_questions_say(store: Store, tmp_path: Path, form: str, read: object) -> None:
     points, scores = store.export(tmp_path / "it's", form)
     exported = read(points).filter(pl.col("metric") == "tput_per_gpu")

@@ -47,7 +47,7 @@ def test_the_screen_of_one_of_everything_is_the_golden_one(lang: str, width: int
 
 def test_five_lines_say_what_moved_by_how_much_how_sure_and_what_to_do() -> None:
     lines = screen(a_screen()).splitlines()
-    assert lines[0] == "Regression: evals 1 of 2, curves 1 of 4, points 2 of 10."
+    assert lines[0] == "Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1."
     assert lines[1] == "dsr1-fp8-h200-sglang c64: GSM8K -35.5 pp (-36.3 to -34.7), p 0.0021, 2/1 runs"
     assert lines[2] == "dsr1-fp8-h200-sglang 8k1k tp8: tput -8.2% (-9.2 to -7.2), p 0.0004, 3/1 runs"
     assert lines[3] == "Next: check accuracy before anything else: dsr1-fp8-h200-sglang."
@@ -197,3 +197,21 @@ def test_markup_in_names_is_text() -> None:
     text = screen(replace(a_screen(), candidate=(local,), against="[red]x[/red]"))
     assert "[red]x[/red]" in text
     assert "candidate, 2026-05-13: local files" in text
+
+
+def test_doubts_of_one_code_with_other_values_are_counted_beside_the_lowest() -> None:
+    def below(conc: int, score: float) -> Finding:
+        return an_eval(conc, None, score, Verdict.FAILED, Caveat.of("below_threshold", score=score, threshold=0.91))
+
+    given = Comparison(AFTER, BEFORE, "previous", (below(16, 0.9), below(64, 0.85), below(256, 0.88)), (), (), "1")
+    (line,) = [one for one in screen(given, "en", 200).splitlines() if "Score" in one]
+    assert line == (
+        "  dsr1-fp8-h200-sglang tp8 c64 GSM8K: Score 0.8500 is below the threshold 0.9100. Further jobs: 2."
+    )
+
+
+def test_the_matches_of_one_eval_are_told_apart() -> None:
+    job = an_eval(64, 0.95, 0.9, Verdict.REGRESSION)
+    text = screen(compared(job, replace(job, metric="em_strict", verdict=Verdict.SUSPECTED)), "en", 120)
+    assert "tp8 c64 GSM8K flexible" in text
+    assert "tp8 c64 GSM8K strict" in text

@@ -27,12 +27,12 @@ BADNESS: Mapping[str, int] = MappingProxyType(
         Verdict.SUSPECTED: 2,
         Verdict.MISSING: 2,
         Verdict.INVALID: 2,
-        Verdict.MIXED: 3,
-        Verdict.REGRESSION: 4,
-        Verdict.FAILED: 5,
+        Verdict.FAILED: 3,
+        Verdict.MIXED: 4,
+        Verdict.REGRESSION: 5,
     }
 )
-"""Good, cannot tell, look at it, partly worse, worse, failed: only a step up the table notifies anybody."""
+"""Good, cannot tell, look at it, below a threshold, partly worse, worse: only a step up the table notifies anybody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,15 +112,15 @@ class _Screen:
             self.console.print()
             self.line(Phrase(N_("What moved (n: baseline/candidate runs; MDE: smallest detectable change)")), "bold")
         if listed.rows:
-            self.table([self.row(entry) for entry in listed.rows])
+            self.table([self.row(entry, listed.rows) for entry in listed.rows])
         if listed.left_out:
             self.line(brief.more(listed.left_out), "dim")
 
-    def row(self, entry: Moved) -> _Line:
+    def row(self, entry: Moved, rows: Sequence[Moved]) -> _Line:
         finding, how = entry.finding, numbers.kind(entry.finding)
         cells: tuple[Value, ...] = (
             phrases.verdict_name(entry.verdict),
-            brief.place(entry),
+            brief.place(entry, rows),
             numbers.change(finding.effect, how),
             brief.bounds(finding),
             numbers.pvalue(finding.p),
