@@ -211,6 +211,13 @@ def test_a_changelog_entry_is_drafted_appended_once_and_checked(judged: Tracker)
     assert judged("changelog", "check", head, base).code == 1
 
 
+def test_the_name_of_a_file_is_not_taken_for_its_text(judged: Tracker) -> None:
+    body = judged.folder / "body.md"
+    body.write_text("8k1k conc 64 throughput per GPU +35%", encoding="utf-8")
+    said = judged("claims", str(body))
+    assert (said.code, f"--pull-request-body {body}" in said.err.replace("\n", "")) == (2, True)
+
+
 def test_claims_are_answered_with_what_was_measured(judged: Tracker) -> None:
     said = judged("claims", "8k1k conc 64 throughput per GPU -20%, was +35 % better before", "--format", "json")
     answers = {one["text"]: one["answer"] for one in said.json}

@@ -45,6 +45,8 @@ def command(
 
     if (text is None) == (body is None):
         raise click.UsageError("give either TEXT or --pull-request-body FILE")
+    if text and len(text) < 256 and "\n" not in text and Path(text).is_file():
+        raise click.UsageError(f"{text} is a file: give --pull-request-body {text} to read what it claims")
     question = jobs.Question(candidate, against)
     found = texts.check_claims(text or (body.read() if body else ""), question, jobs.Where.of(store, archive))
     click.echo(answers.FORMS[form](found))
