@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.cli import Tracker
+
+# A deadline is a timed assertion: on a busy machine it fails a test that is right.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 _SHARED = Path(os.environ.get("TRACKER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
