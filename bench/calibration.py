@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -223,7 +224,9 @@ class LabRun:
 
 def lab_runs(file: Path) -> list[LabRun]:
     """The lab's sweeps, oldest first."""
-    bundles = sorted(json.loads(file.read_text()), key=lambda bundle: bundle["run"]["id"])
+    with zipfile.ZipFile(file) as archive:
+        sweeps = json.loads(archive.read("h200-sweeps.json"))
+    bundles = sorted(sweeps, key=lambda bundle: bundle["run"]["id"])
     return [_lab_run(bundle) for bundle in bundles]
 
 
