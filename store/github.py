@@ -45,6 +45,38 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 _LATER = "what has arrived is kept: run the same command again later"
 
 
+def is_token(text: str) -> bool:
+    r"""True for a token without blanks: the exception of the HTTP library shows one with a line end.
+
+    >>> is_token("ghs_16C7e42F"), is_token("ghs_16C7e42F\n"), is_token("")
+    (True, False, False)
+    """
+    return bool(text) and text.isascii() and not any(char.isspace() or not char.isprintable() for char in text)
+
+
+def is_repository(text: str) -> bool:
+    """True for OWNER/NAME.
+
+    >>> is_repository("octo/sweeps"), is_repository("sweeps"), is_repository("octo/")
+    (True, False, False)
+    """
+    return text.count("/") == 1 and all(text.split("/"))
+
+
+def client(token: str, api: str) -> github.Github:
+    """PyGithub without its own pauses and retries, which hide a lost answer; nothing is asked until needed."""
+    return github.Github(
+        auth=github.Auth.Token(token),
+        base_url=api,
+        timeout=TIMEOUT,
+        per_page=PAGE,
+        retry=None,
+        seconds_between_requests=None,
+        seconds_between_writes=None,
+        lazy=True,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """Where to read and with which token, which is never shown."""
@@ -56,10 +88,9 @@ class Access:
     def __post_init__(self) -> None:
         if not self.token:
             raise Trouble("artifacts need a token that may read them (`actions: read`): put it into GITHUB_TOKEN")
-        # The exception of the HTTP library would show a token with a line end, as files have it.
-        if not self.token.isascii() or any(char.isspace() or not char.isprintable() for char in self.token):
+        if not is_token(self.token):
             raise Trouble("the token holds blanks, line ends or foreign characters: give it without them")
-        if self.repository.count("/") != 1 or not all(self.repository.split("/")):
+        if not is_repository(self.repository):
             raise Trouble(f"repository {self.repository!r}: give OWNER/NAME")
 
 
@@ -117,16 +148,7 @@ class Reader:
         self.access = access
         self._waiting = Waiting(patience)
         self._session = requests.Session()
-        self._client = github.Github(
-            auth=github.Auth.Token(access.token),
-            base_url=access.api,
-            timeout=TIMEOUT,
-            per_page=PAGE,
-            retry=None,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
-            lazy=True,
-        )
+        self._client = client(access.token, access.api)
         self._repository = self._client.get_repo(access.repository)
 
     def __enter__(self) -> Reader:

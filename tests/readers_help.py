@@ -7,6 +7,7 @@ from typing import Any
 
 from store.readers import read
 from store.records import Batch, Run
+from tests import factory
 
 RUN = {
     "id": 27489075807,
@@ -19,33 +20,16 @@ RUN = {
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    """A fixed-sequence row of one engine as written today; a change to `...` drops the field."""
-    base: dict[str, Any] = {
+    """A fixed-sequence row of one engine as written today, in round numbers; a change to `...` drops the field."""
+    base = {
+        **factory.row(),
         "hw": "h200-nv",
-        "conc": 64,
-        "image": "lmsysorg/sglang:v0.5.9-cu130",
-        "model": "deepseek-ai/DeepSeek-R1-0528",
-        "infmax_model_prefix": "dsr1",
-        "framework": "sglang",
-        "precision": "fp8",
-        "spec_decoding": "none",
-        "disagg": False,
-        "recipe_fingerprint": "",
-        "isl": 8192,
-        "osl": 1024,
-        "is_multinode": False,
-        "tp": 8,
-        "pp": 1,
-        "dcp_size": 1,
-        "pcp_size": 1,
-        "ep": 1,
-        "dp_attention": "false",
         "tput_per_gpu": 1310.0,
         "output_tput_per_gpu": 145.0,
         "input_tput_per_gpu": 1165.0,
         "median_ttft": 0.72,
-        "p99_ttft": 6.2,
         "median_tpot": 0.05,
+        "median_itl": ...,
         "median_intvty": 20.0,
         "median_e2el": 53.1,
     }

@@ -11,7 +11,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ from reports.channels import github as channel
 from reports.channels.github import Connection, Limits, Outcome, Status, deliver
 from reports.channels.sticky import worsens
 from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label, Mark
-from store.patience import Patience
 from store.records import Verdict
+from tests.github.clock import Time
 from tests.github.server import (
     BAD_GATEWAY,
     BOT,
@@ -56,21 +56,6 @@ def hub() -> Iterator[GitHub]:
         github.opened(7, head=NEW, merge_commit=MERGE)
         yield github
     assert github.flaws == []
-
-
-@dataclass
-class Time:
-    """A clock that moves only by sleeping."""
-
-    now: float = 1_000_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def patience(self, tries: int = 12, seconds: float = 300.0) -> Patience:
-        return Patience(tries, seconds, self.sleep, lambda: self.now)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import time as clock
 import traceback
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from tests import factory
 from tests.cli import Tracker
 from tests.github import actions
 from tests.github.actions import SHA, SIGNATURE, Actions, serving
+from tests.github.clock import Time
 from tests.github.description import Call
 from tests.github.server import BAD_GATEWAY, READ_ONLY_TOKEN, RESET, SECONDARY, TOKEN, Answer, Fault
 
@@ -54,21 +54,6 @@ def hub() -> Iterator[Actions]:
         github.ran(RUN)
         yield github
     assert github.flaws == []
-
-
-@dataclass
-class Time:
-    """A clock that moves only by sleeping."""
-
-    now: float = 1_000_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def patience(self, tries: int = 12, seconds: float = 300.0) -> Patience:
-        return Patience(tries, seconds, self.sleep, lambda: self.now)
 
 
 @pytest.fixture

@@ -24,16 +24,13 @@ from reports import outbox
 from reports.channels import sticky
 from reports.channels.sticky import Create, Delete, Edit, Seen, Step
 from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label
+from store.github import API, client, is_repository, is_token
 from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 
 T = TypeVar("T")
 
-API = "https://api.github.com"
 ACTIONS = "github-actions[bot]"
 """Who writes with the token of a workflow."""
-PAGE = 100
-TIMEOUT = 20
-"""Seconds for one request."""
 ROUNDS = 30
 """Steps of one errand; three are usual, and more than this means that something undoes them."""
 
@@ -51,14 +48,9 @@ class Connection:
     api: str = API
 
     def __post_init__(self) -> None:
-        # A line end in the token, as files have it, would be shown by the exception of the HTTP library.
-        if (
-            not self.token
-            or not self.token.isascii()
-            or any(char.isspace() or not char.isprintable() for char in self.token)
-        ):
+        if not is_token(self.token):
             raise CannotSend("the token is empty or holds blanks or line ends: give it without them")
-        if self.repository.count("/") != 1 or not all(self.repository.split("/")):
+        if not is_repository(self.repository):
             raise CannotSend(f"repository {self.repository!r}: give OWNER/NAME")
 
 
@@ -222,16 +214,7 @@ class _Desk:
         self.limits = limits
         self.author = connection.author
         self._waiting = waiting
-        self._client = github.Github(
-            auth=github.Auth.Token(connection.token),
-            base_url=connection.api,
-            timeout=TIMEOUT,
-            per_page=PAGE,
-            retry=None,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
-            lazy=True,
-        )
+        self._client = client(connection.token, connection.api)
 
     def close(self) -> None:
         self._client.close()

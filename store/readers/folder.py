@@ -182,7 +182,7 @@ def _value(entry: Entry) -> object:
     try:
         decoded = decode(entry.content)
         if entry.parts[-1] == "run.json":
-            parse_run(decoded.value)
+            return parse_run(decoded.value)
     except Unreadable as flaw:
         return flaw
     except ValueError as flaw:
@@ -192,11 +192,10 @@ def _value(entry: Entry) -> object:
 
 def _run(told: object, given: Run | None, named: Run | None) -> tuple[Run | None, bool]:
     """The run object beside the files, else the caller's run unless the artifacts are of another, else theirs."""
-    try:
-        return parse_run(told), True
-    except ValueError:
-        fitting = given if named is None or (given and given.id == named.id) else None
-        return fitting or named, fitting is not None
+    if isinstance(told, Run):
+        return told, True
+    fitting = given if named is None or (given and given.id == named.id) else None
+    return fitting or named, fitting is not None
 
 
 def _run_of_artifacts(listing: object) -> Run | None:
