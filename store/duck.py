@@ -31,8 +31,10 @@ from store.records import (
     Batch,
     Caveat,
     ChangelogEntry,
+    Expected,
     Finding,
     JobCount,
+    JobRun,
     Rejection,
     Run,
     RunKey,
@@ -441,6 +443,14 @@ class Store:
     def jobs(self, run: RunKey | int) -> tuple[JobCount, ...]:
         """Job counts of the run, as its last attempt that has any told them (they count the jobs of all attempts)."""
         return _of_last_attempt(self._details("job", run, JobCount))
+
+    def job_runs(self, run: RunKey | int) -> tuple[JobRun, ...]:
+        """The jobs of all attempts of the run, as its last attempt that tells them does."""
+        return _of_last_attempt(self._details("job_run", run, JobRun))
+
+    def expected(self, run: RunKey | int) -> tuple[Expected, ...]:
+        """The points and evals that the run's config promised, as its last attempt that tells them does."""
+        return _of_last_attempt(self._details("expected", run, Expected))
 
     def _details(self, kind: str, run: RunKey | int, record: type[T]) -> list[tuple[int, T]]:
         found = self.run(run)

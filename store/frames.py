@@ -1,7 +1,8 @@
 """A batch as a frame with declared columns, and back: what an archive file holds.
 
-One row per record. `kind` says which: the run itself, a point, a score, a rejection, a changelog entry, a job count.
-Measurements (points and scores) are columns; the small kinds are one JSON text in `record`. Times are UTC.
+One row per record. `kind` says which: the run itself, a point, a score, a rejection, a changelog entry, a job count,
+a job, an expected point. Measurements (points and scores) are columns; the small kinds are one JSON text in `record`.
+Times are UTC.
 """
 
 from __future__ import annotations
@@ -19,7 +20,21 @@ import numpy as np
 import polars as pl
 
 from store.metrics import POINT_METRICS
-from store.records import Batch, Caveat, ChangelogEntry, JobCount, Place, Point, Rejection, Run, RunKey, Score, Series
+from store.records import (
+    Batch,
+    Caveat,
+    ChangelogEntry,
+    Expected,
+    JobCount,
+    JobRun,
+    Place,
+    Point,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+)
 
 T = TypeVar("T")
 
@@ -49,7 +64,7 @@ COLUMNS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
     "n": pl.Int64,
     "score": pl.Float64,
     "score_name": pl.String,
-    "record": pl.String,  # run, rejection, changelog entry, job count as JSON; the raw row of a score
+    "record": pl.String,  # run and the small kinds as JSON; the raw row of a score
     "raw": pl.String,  # the raw row of a point: long, so a load leaves this column alone
     **dict.fromkeys(POINT_METRICS, pl.Float64),
 }
@@ -108,6 +123,8 @@ def to_frame(batch: Batch) -> pl.DataFrame:
         _texts("rejection", sorted(map(to_text, batch.rejections))),
         _texts("changelog", [to_text(entry) for entry in batch.changelog]),
         _texts("job", sorted(map(to_text, batch.jobs))),
+        _texts("job_run", sorted(map(to_text, batch.job_runs))),
+        _texts("expected", sorted(map(to_text, batch.expected))),
     )
     rows = pl.concat([_EMPTY, *(part for part in parts if len(part))], how="diagonal", rechunk=True)
     return rows.with_columns(run_id=pl.lit(key.id, pl.Int64), attempt=pl.lit(key.attempt, pl.Int32))
@@ -125,6 +142,8 @@ def to_batch(rows: pl.DataFrame) -> Batch:
         rejections=tuple(from_text(row["record"], Rejection) for row in kinds.get("rejection", ())),
         changelog=tuple(from_text(row["record"], ChangelogEntry) for row in kinds.get("changelog", ())),
         jobs=tuple(from_text(row["record"], JobCount) for row in kinds.get("job", ())),
+        job_runs=tuple(from_text(row["record"], JobRun) for row in kinds.get("job_run", ())),
+        expected=tuple(from_text(row["record"], Expected) for row in kinds.get("expected", ())),
     )
 
 

@@ -97,6 +97,14 @@ class Run:
     created_at: datetime | None = None
     published: bool = False
     """True when the rows were read from the public API: somebody authorised their publication."""
+    head_repository: str | None = None
+    """Where the measured commit came from; another repository than `repository` is a fork."""
+    labels: tuple[str, ...] = ()
+    """Labels of its pull request when the run was fetched: they trim, widen or shorten a sweep."""
+    reused_by: RunKey | None = None
+    """The run on main that published these rows instead of measuring again, by an authorised comment."""
+    published_at: datetime | None = None
+    """When that happened. Nothing was measured then: `started_at` and the rows' own times say when it was."""
 
     @property
     def key(self) -> RunKey:
@@ -247,6 +255,31 @@ class JobCount:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRun:
+    """One job of one attempt as GitHub tells it. A skipped job has passed nothing."""
+
+    name: str
+    attempt: int = 1
+    status: str | None = None
+    conclusion: str | None = None
+    url: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    runner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A point, or an eval where `task` names one, that the config at the run's commit promises."""
+
+    key: str
+    """Key of the master config."""
+    series: Series
+    image: str | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What a reader found of one run attempt."""
 
@@ -256,6 +289,8 @@ class Batch:
     rejections: tuple[Rejection, ...] = ()
     changelog: tuple[ChangelogEntry, ...] = ()
     jobs: tuple[JobCount, ...] = ()
+    job_runs: tuple[JobRun, ...] = ()
+    expected: tuple[Expected, ...] = ()
     duplicates: int = 0
     """Rows left out since an equal row of the batch, or a per-point artifact of the run, says the same."""
 

@@ -77,6 +77,7 @@ def parse_run(obj: object, *, published: bool = False) -> Run:
         pull_request=_pull_request(obj),
         created_at=created,
         published=published,
+        head_repository=_named(obj.get("head_repository")),
     )
 
 
@@ -179,12 +180,17 @@ def _refuse(field: str, value: object, wanted: str) -> NoReturn:
 
 
 def _repository(obj: Mapping[str, object]) -> str:
-    inner = obj.get("repository")
-    name = inner.get("full_name") if isinstance(inner, Mapping) else inner
-    if isinstance(name, str) and name:
-        return RENAMED.get(name.lower(), name)
+    name = _named(obj.get("repository"))
+    if name:
+        return name
     link = parse_url(_word(obj, "html_url") or "")
     return link.repository if link else ""
+
+
+def _named(inner: object) -> str | None:
+    """The full name of a repository object, or a bare name, as it is called today."""
+    name = inner.get("full_name") if isinstance(inner, Mapping) else inner
+    return RENAMED.get(name.lower(), name) if isinstance(name, str) and name else None
 
 
 def _pull_request(obj: Mapping[str, object]) -> int | None:

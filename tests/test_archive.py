@@ -17,8 +17,10 @@ from store.records import (
     Batch,
     Caveat,
     ChangelogEntry,
+    Expected,
     Finding,
     JobCount,
+    JobRun,
     Layout,
     Place,
     Point,
@@ -70,6 +72,11 @@ FULL = Batch(
         ChangelogEntry(("a",), ("x",), "", evals_only=True),
     ),
     jobs=(JobCount("h200", 0, 0), JobCount("b200", 3, 4)),
+    job_runs=(
+        JobRun("single-node 8k1k / dsr1 c64", 2, "completed", "failure", "https://example.org/1", START, START),
+        JobRun("eval / dsr1 c64"),
+    ),
+    expected=(Expected("dsr1-fp8", SERIES, "a/b:1"), Expected("dsr1-fp8", SERIES, None, "gsm8k")),
 )
 
 
@@ -82,6 +89,7 @@ def test_a_batch_comes_back_from_its_file_as_it_was_written(tmp_path: Path) -> N
         FULL.changelog,
         set(FULL.jobs),
     )
+    assert (set(back.job_runs), set(back.expected)) == (set(FULL.job_runs), set(FULL.expected))
     assert sorted(map(repr, back.points)) == sorted(map(repr, FULL.points))
     assert sorted(map(repr, back.scores)) == sorted(map(repr, FULL.scores))
 

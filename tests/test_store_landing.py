@@ -16,7 +16,9 @@ from store.records import (
     Batch,
     Caveat,
     ChangelogEntry,
+    Expected,
     JobCount,
+    JobRun,
     Layout,
     Place,
     Point,
@@ -191,6 +193,15 @@ def test_scores_that_contradict_each_other_say_so(store: Store) -> None:
         (0.4, Caveat("conflicting_rows")),
         (0.9, Caveat("conflicting_rows")),
     ]
+
+
+def test_what_was_promised_and_what_its_jobs_did_are_told_by_the_last_attempt_that_knows(store: Store) -> None:
+    promised = Expected("dsr1-fp8-h200-sglang", SERIES)
+    store.land(Batch(FIRST, job_runs=(JobRun("setup"), JobRun("single-node 8k1k / c64")), expected=(promised,)))
+    store.land(Batch(SECOND, job_runs=(JobRun("setup", 2),)))
+    assert store.job_runs(77) == (JobRun("setup", 2),)
+    assert set(store.job_runs(RunKey(77, 1))) == {JobRun("setup"), JobRun("single-node 8k1k / c64")}
+    assert store.expected(77) == (promised,)
 
 
 def test_jobs_and_changelog_are_told_by_the_last_attempt_that_has_them(store: Store) -> None:

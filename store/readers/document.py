@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from store.readers.decode import text_of
 from store.readers.values import Row
-from store.records import Batch, ChangelogEntry, JobCount, Place, Point, Rejection, Run, RunKey, Score
+from store.records import Batch, ChangelogEntry, Expected, JobCount, JobRun, Place, Point, Rejection, Run, RunKey, Score
 
-Item: TypeAlias = Point | Score | Rejection | ChangelogEntry | JobCount
+Item: TypeAlias = Point | Score | Rejection | ChangelogEntry | JobCount | JobRun | Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class _Open:
     rejections: list[Rejection] = field(default_factory=list)
     changelog: list[ChangelogEntry] = field(default_factory=list)
     jobs: list[JobCount] = field(default_factory=list)
+    job_runs: list[JobRun] = field(default_factory=list)
+    expected: list[Expected] = field(default_factory=list)
     duplicates: int = 0
 
 
@@ -69,6 +71,8 @@ _SHELF: dict[type, str] = {
     Rejection: "rejections",
     ChangelogEntry: "changelog",
     JobCount: "jobs",
+    JobRun: "job_runs",
+    Expected: "expected",
 }
 
 

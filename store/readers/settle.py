@@ -43,6 +43,8 @@ def _settled(batch: Batch, per_point: set[Hashable], per_config: set[Hashable]) 
         rejections=(*batch.rejections, *refused),
         changelog=tuple(dict.fromkeys(batch.changelog)),
         jobs=tuple(dict.fromkeys(batch.jobs)),
+        job_runs=tuple(dict.fromkeys(batch.job_runs)),
+        expected=tuple(dict.fromkeys(batch.expected)),
         duplicates=batch.duplicates + seen - len(kept_points) - len(kept_scores) - len(refused),
     )
 
