@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from store.github import Artifact, Expired, Pull, Reader, TooLarge
+from store.github import Artifact, Expired, Reader, TooLarge
 from store.readers.decode import Unreadable
 from store.readers.files import Parts, is_debug, walk
 from store.readers.folder import SIDECARS
@@ -121,7 +120,7 @@ def _told(link: RunLink, reader: Reader) -> _Told:
     newest = reader.run(link.id)
     attempts = [reader.attempt(link.id, number) for number in range(1, _parsed(newest).attempt)] + [newest]
     chosen = newest if link.attempt is None else _chosen(attempts, link)
-    run = chosen | {"pull_requests": chosen.get("pull_requests") or _pull_requests(chosen, reader)}
+    run = chosen | {"pull_requests": _pull_requests(chosen, reader)}
     artifacts = reader.artifacts(link.id)
     listing = [dict(one.told) for one in artifacts]
     return _Told(
@@ -157,18 +156,10 @@ def _of_attempt(artifacts: Iterable[Artifact], attempts: Sequence[dict[str, Any]
 
 
 def _pull_requests(told: Mapping[str, Any], reader: Reader) -> list[dict[str, Any]]:
-    """The pull request that GitHub's run object leaves out after a merge and for forks; several are no answer."""
-    belongs, sha = _BELONGS.get(str(told.get("event"))), told.get("head_sha")
-    if belongs is None or not isinstance(sha, str):
-        return []
-    found = [pull.number for pull in reader.pulls(sha) if belongs(pull) == sha]
-    return [{"number": found[0]}] if len(found) == 1 else []
-
-
-_BELONGS: Mapping[str, Callable[[Pull], str | None]] = MappingProxyType(
-    {"push": lambda pull: pull.merge_commit, "pull_request": lambda pull: pull.head}
-)
-"""The commit of a pull request that a run of this event was for. Runs of other events are of no pull request."""
+    """The one pull request of the run; GitHub leaves it out after a merge and for forks, and may name several."""
+    number = reader.pull_of(told)
+    named = [one for one in told.get("pull_requests") or () if one.get("number") == number]
+    return named[:1] or ([{"number": number}] if number else [])
 
 
 # --- files --------------------------------------------------------------------------------------------------------

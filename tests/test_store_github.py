@@ -485,7 +485,7 @@ def test_a_run_is_of_the_pull_request_of_its_commit(
     hub: Actions, folder: Path, event: str, pulls: list[tuple[int, str, str | None]], number: int | None
 ) -> None:
     hub.runs.clear()
-    hub.ran(RUN, event=event)
+    hub.ran(RUN, event=event, head_branch="feature" if event == "pull_request" else "main")
     for pull in pulls:
         hub.merged(SHA, *pull)
     found = fetched(hub, folder)

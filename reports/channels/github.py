@@ -24,7 +24,8 @@ from reports import outbox
 from reports.channels import sticky
 from reports.channels.sticky import Create, Delete, Edit, Seen, Step
 from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label
-from store.github import API, client, is_repository, is_token
+from store.credentials import is_token
+from store.github import API, client, is_repository
 from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 
 T = TypeVar("T")
