@@ -258,6 +258,12 @@ _REJECTIONS = {
     "eval_failed": (N_("The eval failed at this concurrency."),),
     "bad_run": (N_("The run object cannot be read."),),
     "unknown_run": (N_("The row names a run that the file does not hold."),),
+    "bad_config": (
+        N_("The master config of %(field)s cannot be read, so its points are not expected."),
+        N_("A master config cannot be read, so its points are not expected."),
+    ),
+    "other_run": (N_("The file speaks of another run."),),
+    "other_pull_request": (N_("The file speaks of another pull request than the run."),),
     "unknown_shape": (N_("No reader knows this kind of file."),),
     "bad_archive": (N_("The archive cannot be read."),),
     "archive_too_large": (N_("The archive unpacks to more than is allowed."),),

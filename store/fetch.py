@@ -20,7 +20,7 @@ from typing import Any
 
 from store.github import Artifact, Expired, Reader, TooLarge
 from store.readers.decode import Unreadable
-from store.readers.files import Parts, is_debug, walk
+from store.readers.files import Parts, is_config, is_debug, walk
 from store.readers.folder import SIDECARS
 from store.records import Run, Trouble
 from store.runs import RunLink, parse_run
@@ -294,4 +294,4 @@ def _laid(archive: Path, target: Path, name: Path) -> str:
 
 def _is_content(parts: Parts) -> bool:
     """An artifact may come from a stranger's branch: it must not say whose run it is."""
-    return parts[-1] not in SIDECARS
+    return parts[-1] not in SIDECARS and not is_config(parts)
