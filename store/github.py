@@ -270,6 +270,11 @@ class Reader:
             raise TooLarge(f"{artifact.size} bytes, at most {ARTIFACT_BYTES} are fetched")
         self._read(f"artifact {artifact.id} ({artifact.name})", lambda: self._download(artifact, path))
 
+    def identity(self) -> tuple[str, str | None]:
+        """A token of this moment, and the login that writes with it where GitHub tells."""
+        given = self.access.credentials
+        return self._read("a token of the app", lambda: (given.token(), given.login()))
+
     # --- answers --------------------------------------------------------------------------------------------------
 
     def _artifacts(self, number: int) -> _Pages:
