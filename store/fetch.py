@@ -236,6 +236,9 @@ def _settle(
     if folder.exists():
         folder.rename(work / "before")
     built.rename(folder)
+    # A half-deleted folder must not bear the name of the one to go back to.
+    if (work / "before").exists():
+        (work / "before").rename(work / "over")
     shutil.rmtree(work)
     return reasons
 

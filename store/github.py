@@ -8,6 +8,7 @@ host, which must not see the token.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -270,6 +271,11 @@ class Reader:
             raise TooLarge(f"{artifact.size} bytes, at most {ARTIFACT_BYTES} are fetched")
         self._read(f"artifact {artifact.id} ({artifact.name})", lambda: self._download(artifact, path))
 
+    def identity(self) -> tuple[str, str | None]:
+        """A token of this moment, and the login that writes with it where GitHub tells."""
+        given = self.access.credentials
+        return self._read("a token of the app", lambda: (given.token(), given.login()))
+
     # --- answers --------------------------------------------------------------------------------------------------
 
     def _artifacts(self, number: int) -> _Pages:
@@ -329,21 +335,22 @@ class Reader:
     # --- tried again within the budget ---------------------------------------------------------------------------
 
     def _read(self, what: str, call: Callable[[], T]) -> T:
-        while True:
+        for failures in itertools.count(1):
             try:
                 return call()
             # PyGithub lets the ValueError of a JSON text pass that breaks off.
             except (github.GithubException, requests.RequestException, _Broken, Refused, ValueError) as error:
-                self._wait(what, error)
+                self._wait(what, error, failures)
+        raise AssertionError
 
-    def _wait(self, what: str, error: Exception) -> None:
+    def _wait(self, what: str, error: Exception, failures: int) -> None:
         said, status = self._said(error), getattr(error, "status", 0)
         delay = _delay(error)
         if delay is None:
             kind = NotThere if status == 404 else Trouble
             raise kind(f"GitHub refuses {what}: {said}; {_remedy(status, self.access.repository)}") from None
         try:
-            self._waiting.wait(delay)
+            self._waiting.wait(delay, failures)
         except OutOfPatience as end:
             limit = "rate limit of GitHub: " if delay.limited else ""
             raise Trouble(f"{what} cannot be read: {limit}{said}; {end}; {_LATER}") from None

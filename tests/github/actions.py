@@ -263,7 +263,7 @@ class Actions(GitHub):
     def installation(self, asked: Call) -> Answer:
         if self.app is None:
             raise _Plain(404, "Not Found")
-        account = {"app_id": self.app.id, "id": self.app.installation}
+        account = {"app_id": self.app.id, "id": self.app.installation, "app_slug": self.app.slug.removesuffix("[bot]")}
         return 200, example("installation") | account
 
     def token(self, asked: Call, body: Any) -> Answer:

@@ -26,7 +26,7 @@ def sending_options(command: Command) -> Command:
     options = (
         click.option("--repo", envvar="GITHUB_REPOSITORY", show_envvar=True, metavar="OWNER/NAME"),
         click.option(
-            "--author", default="github-actions[bot]", show_default=True, help="Login that the token writes as."
+            "--author", help="Login that the token writes as.  [default: the app's own, else github-actions[bot]]"
         ),
         click.option("--api", envvar="GITHUB_API_URL", default="https://api.github.com", show_envvar=True),
         click.option("--send", is_flag=True, help="Send; without it the errands are printed."),
@@ -75,12 +75,13 @@ def send(errands: Any, keep: Path | None, **asked: Any) -> None:
 
 
 def _connection(asked: dict[str, Any]) -> Any:
-    from reports.channels.github import Connection
-    from store.records import Trouble
+    from reports.channels.github import ACTIONS, Connection
+    from store.credentials import WRITING, credentials
+    from store.github import Access, Reader
 
-    if not asked["repo"]:
+    repository, api = asked["repo"], asked["api"].rstrip("/")
+    if not repository:
         raise click.UsageError("--send needs --repo OWNER/NAME")
-    token = os.environ.get("GITHUB_TOKEN", "")
-    if not token:
-        raise Trouble("--send needs a token that may write comments: put it into GITHUB_TOKEN")
-    return Connection(asked["repo"], token, asked["author"], asked["api"])
+    with Reader(Access(repository, credentials(os.environ, repository, api, WRITING), api)) as reader:
+        token, login = reader.identity()
+    return Connection(repository, token, asked["author"] or login or ACTIONS, api)

@@ -36,15 +36,18 @@ _ID = re.compile(r"(?P<id>[1-9]\d{0,17})(?:/(?P<attempt>[1-9]\d{0,5}))?")
 def command(run: str, repo: str | None, into: Path | None, api: str) -> None:
     """Bring the results of a GitHub run into a folder that `tracker ingest` reads.
 
-    RUN is an id, id/attempt or the address of a run. The token is read from GITHUB_TOKEN. The folder appears when
+    RUN is an id, id/attempt or the address of a run. The token is read from GITHUB_TOKEN, or asked for by
+    the app of GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY. The folder appears when
     everything has arrived; a second fetch brings only what is new. Logs stay where they are.
     """
+    from store.credentials import credentials
     from store.fetch import fetch
     from store.github import Access, Reader
     from tracker.cli import progress
 
     link = _link(run, repo)
-    access = Access(link.repository, os.environ.get("GITHUB_TOKEN", ""), api.rstrip("/"))
+    api = api.rstrip("/")
+    access = Access(link.repository, credentials(os.environ, link.repository, api), api)
     folder = into or Path(str(link.id))
     with Reader(access) as reader, progress.watching("artifacts fetched") as watch:
         found = fetch(link, reader, folder, watch)
