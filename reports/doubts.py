@@ -106,6 +106,26 @@ _COMPARISON = {
         N_("The run is not an official sweep: its branch is %(branch)s."),
         N_("The run is not an official sweep: its branch is unknown."),
     ),
+    "unofficial_fork": (N_("The run is not an official sweep: its commit comes from the fork %(repository)s."),),
+    "unofficial_label": (N_("The run is not an official sweep: the label %(label)s shortened it."),),
+    "unofficial_reuse": (N_("The run is not an official sweep: one with the label %(label)s may not be reused."),),
+    "trimmed_sweep": (
+        N_(
+            "The label %(label)s trimmed this sweep to the lowest concurrency of each group:"
+            " the others were not asked for."
+        ),
+    ),
+    "engine_patch": (N_("The label %(label)s says that files of the engine were changed."),),
+    "withdrawn": (
+        N_("Run %(run)s is withdrawn since %(since)s and not judged: %(reason)s."),
+        N_("Withdrawn and not judged."),
+    ),
+    "withdrawn_cited": (
+        N_(
+            "Correction: an earlier version of this report compared with run %(run)s,"
+            " withdrawn since %(since)s: %(reason)s."
+        ),
+    ),
     "denominator_suspicious": (N_("Throughput per GPU seems to be divided by another number of GPUs."),),
     "intvty_inconsistent": (N_("Interactivity is not the inverse of TPOT in this row."),),
     "interactivity_disagrees": (N_("Interactivity is not the inverse of TPOT in this row."),),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -297,6 +297,25 @@ class Batch:
     expected: tuple[Expected, ...] = ()
     duplicates: int = 0
     """Rows left out since an equal row of the batch, or a per-point artifact of the run, says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A word that rows must not be used any more: of a whole run, of one attempt, or of the points that fit `point`."""
+
+    run: int
+    kind: str
+    """Class of the reason (`store.withdrawals.KINDS`)."""
+    reason: str
+    """The reason in free text."""
+    since: date
+    source: str
+    """Link to where it was decided."""
+    attempt: int | None = None
+    point: tuple[tuple[str, str], ...] = ()
+    """Fields of a series and their values in the store's spelling; empty for everything."""
+    place: str = ""
+    """File and line."""
 
 
 @dataclass(frozen=True, slots=True)

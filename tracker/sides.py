@@ -17,8 +17,7 @@ from store import images
 from store.duck import Store, said_by
 from store.identity import series_key
 from store.readers import read
-from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
-from store.runs import standing
+from store.records import Caveat, JobCount, Rejection, Run, RunKey, Score, Series, Trouble, Withdrawal
 from tracker import workload
 from tracker.pairs import Baseline
 from tracker.settings import Settings
@@ -49,6 +48,10 @@ class Side:
     series: Mapping[str, Series]
     configs: frozenset[str]
     jobs: tuple[JobCount, ...] = ()
+    withdrawn: tuple[Caveat, ...] = ()
+    """Why runs of it are withdrawn whole."""
+    withdrawn_scores: tuple[tuple[Score, Caveat], ...] = ()
+    """Scores that it had, each with the reason why it counts no more."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -61,20 +64,22 @@ class Side:
 
 
 @contextmanager
-def opened(store: Path, archive: Path) -> Iterator[Store | None]:
+def opened(store: Path, archive: Path, withdrawn: Sequence[Withdrawal] = ()) -> Iterator[Store | None]:
     """The store to read from, or None when nothing has ever been landed."""
     if not store.exists():
         yield None
         return
-    with Store.open(store, archive, read_only=True) as found:
+    with Store.open(store, archive, read_only=True, withdrawn=withdrawn) as found:
         yield found
 
 
 @contextmanager
-def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator[Side]:
+def candidate(
+    text: str, past: Store | None, metrics: Sequence[str], withdrawn: Sequence[Withdrawal] = ()
+) -> Iterator[Side]:
     """The candidate that a text names. A path is landed in a store of its own that is gone afterwards."""
     if text.strip() and (path := Path(text)).exists():
-        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder)) as own:
+        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder), withdrawn) as own:
             yield _side(own, [RunKey(*row) for row in own.runs().select("id", "attempt").rows()], metrics)
         return
     if past is None:
@@ -83,8 +88,8 @@ def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator
 
 
 @contextmanager
-def _apart(path: Path, folder: Path) -> Iterator[Store]:
-    with Store.open(":memory:", folder / "archive") as store:
+def _apart(path: Path, folder: Path, withdrawn: Sequence[Withdrawal]) -> Iterator[Store]:
+    with Store.open(":memory:", folder / "archive", withdrawn=withdrawn) as store:
         store.land_many(read([path]))
         yield store
 
@@ -93,7 +98,7 @@ def _chosen(text: str, past: Store, metrics: Sequence[str]) -> Side:
     if text == "latest":
         newest = past.newest_run()
         if newest is None:
-            raise Trouble("the store is empty: land a sweep first with `tracker ingest PATH`")
+            raise Trouble("the store holds no run that counts: land a sweep first with `tracker ingest PATH`")
         return _side(past, [newest.key], metrics)
     if found := _RUN.fullmatch(text):
         return _side(past, [_known(past, int(found[1]), found[2])], metrics)
@@ -146,6 +151,8 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+        withdrawn=tuple(reason for run in current if (reason := store.withdrawn(run.key))),
+        withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
     )
 
 
@@ -180,7 +187,13 @@ def _named_run(past: Store, baseline: Baseline) -> Run:
     run = past.run(_known(past, int(number), attempt or None))
     if run is None:
         raise Trouble(f"run {baseline.value} is not in the store: land it with `tracker ingest`")
-    reasons = standing(run).reasons
+    if reason := past.withdrawn(run.key):
+        said = dict(reason.values)
+        raise Trouble(
+            f"run {run.key} is withdrawn since {said['since']} ({said['reason']}), so it cannot be a baseline: "
+            "name another one, or take it out of the file of withdrawals"
+        )
+    reasons = past.standing(run.key).reasons
     if reasons:
         why = ", ".join(f"{name} {value}" for reason in reasons for name, value in reason.values)
         raise Trouble(

@@ -106,7 +106,7 @@ def _entries(candidate: str, asked: dict[str, Any]) -> tuple[Entry, ...]:
     from tracker import jobs, texts
 
     question = jobs.Question(candidate, asked["against"])
-    where = jobs.Where.of(asked["store"], asked["archive"])
+    where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
     wanted = texts.Entries(asked["lang"], asked["pull_request"], _plan(asked["masters"]))
     return texts.changelog_entries(question, where, wanted)
 

@@ -50,7 +50,7 @@ def command(candidate: str, pull_request: int, against: str, keep: Path | None, 
     from tracker import jobs
     from tracker.cli import output
 
-    where = jobs.Where.of(asked["store"], asked["archive"])
+    where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
     chosen = output.chosen(jobs.compare(jobs.Question(candidate, against), where))
     body, notice = render.render(chosen, "comment", asked["lang"]), render.render(chosen, "short", "both")
     errands = [outbox.Comment.of(pull_request, body, notice)]

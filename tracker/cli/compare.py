@@ -48,6 +48,7 @@ def command(
     lang: str,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
 ) -> None:
     """Judge CANDIDATE against its history.
 
@@ -60,7 +61,7 @@ def command(
 
     marks = load(thresholds) if thresholds else None
     question = jobs.Question(candidate, against, metrics, marks)
-    answer = jobs.compare(question, jobs.Where.of(store, archive))
+    answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
     output.show(answer, form or _default_form(out), lang, out)
     if output.fails(answer, fail_on):
         raise click.exceptions.Exit(3)

@@ -64,6 +64,7 @@ def command(
     dry_run: bool,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
     **fields: Any,
 ) -> None:
     """Land the artifacts of sweeps in the store.
@@ -77,7 +78,7 @@ def command(
 
     landing = jobs.Landing(_run(run_file, fields), official, dry_run)
     with progress.watching("rows read") as watch:
-        found = jobs.ingest(paths, jobs.Where.of(store, archive), landing, watch)
+        found = jobs.ingest(paths, jobs.Where.of(store, archive, withdrawals), landing, watch)
     click.echo(summary.ingested(found, dry_run=dry_run))
     if strict and (found.rejections or found.unmapped):
         raise click.exceptions.Exit(1)
