@@ -14,7 +14,7 @@ from reports import numbers
 from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
-from reports.phrases import label, metric_name, task_name, verdict_name
+from reports.phrases import SIDES, label, metric_name, side, task_name, verdict_name
 from store.metrics import METRICS
 from store.records import Caveat, Value, Verdict
 
@@ -138,8 +138,27 @@ _COMPARISON = {
     "advisory_only": (N_("Only advisory metrics moved; they never decide a verdict alone."),),
     "tail_noise": (N_("Tails scatter much more than medians."),),
     "harness_event": (
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (PR %(pull)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (commit %(commit)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s."
+        ),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (PR %(pull)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (commit %(commit)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s."),
         N_("The test harness changed between the sides: %(event)s."),
         N_("The test harness changed between the sides."),
+    ),
+    "metric_redefined": (
+        N_("%(metric)s was not judged where its definition changed between the sides, on %(date)s: %(event)s."),
+        N_("A metric was not judged where its definition changed between the sides."),
     ),
     "moved_together": (
         N_("Configurations with different images moved together: %(number)s."),
@@ -319,6 +338,29 @@ SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Every code with its sentences. A code that the rules can emit and that is not here fails a test."""
 
+EVENT_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "agentx_axis": N_("interactivity of AgentX by full responses and end-to-end time"),
+        "agentx_harness_v03": N_("AgentX harness v0.3"),
+        "agentx_nested": N_("AgentX rows with nested metrics"),
+        "agentx_requests": N_("AgentX requests with errors no longer counted"),
+        "client_tokenizer": N_("tokenizer of client and server made the same"),
+        "context_parallel_gpus": N_("context parallelism counted in the number of GPUs"),
+        "eval_thresholds": N_("eval thresholds per model"),
+        "eval_topology": N_("topology fields of eval rows"),
+        "failed_requests_gate": N_("a job fails when more than 5%% of its requests fail"),
+        "multinode_rows": N_("rows of several nodes name both roles"),
+        "percentile_set": N_("percentiles of the client, P90 and P99.9 added"),
+        "pipeline_parallel_gpus": N_("pipeline parallelism counted in the number of GPUs"),
+        "power_schema_2": N_("energy per token of the whole deployment instead of a role"),
+        "role_denominators": N_("input and output throughput divided by the GPUs of a role"),
+        "sequence_1k1k_deprecated": N_("sequence 1024/1024 no longer measured by default"),
+        "sequence_1k8k_dropped": N_("sequence 1024/8192 no longer measured"),
+        "sweeps_by_changelog": N_("sweeps selected by changelog entries instead of every night"),
+    }
+)
+"""The shipped events of the test harness in words; an event of a user's own is told by its name."""
+
 _SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
 _POINTS_OF_SCORE = frozenset({"growth", "difference"})
 _LOGS = frozenset({"change"})
@@ -350,12 +392,8 @@ def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:
 
 def _said(name: str, value: Value) -> Said:
     """A value of a caveat as text, by what its name means."""
-    if name == "metric" and isinstance(value, str):
-        return metric_name(value) if value in METRICS else value
-    if name == "task" and isinstance(value, str):
-        return task_name(value)
-    if name == "verdict" and isinstance(value, str):
-        return verdict_name(Verdict(value)) if value in set(Verdict) else value
+    if isinstance(value, str):
+        return _WORDS[name](value) if name in _WORDS else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return _bare(value)
     for names, say in _NUMBERS:
@@ -363,6 +401,17 @@ def _said(name: str, value: Value) -> Said:
             return say(float(value))
     return numbers.plain(value)
 
+
+_WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
+    {
+        "metric": lambda value: metric_name(value) if value in METRICS else value,
+        "task": task_name,
+        "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,
+        "event": lambda value: phrase(EVENT_NAMES[value]) if value in EVENT_NAMES else value,
+        "on_day_of": lambda value: side(value) if value in SIDES else value,
+    }
+)
+"""Texts that have a name in every language, by the name of the value."""
 
 _NUMBERS: tuple[tuple[frozenset[str], Callable[[float], str]], ...] = (
     (_SCORES, numbers.score),

@@ -546,6 +546,10 @@ class Store:
         for row in rows.iter_rows(named=True):
             yield row["run"], row["series"], said_by(row, metrics)
 
+    def measured(self, curves: Collection[str]) -> pl.DataFrame:
+        """When each run measured each of some curves: `run`, `curve`, `earliest` and `latest` time of its rows."""
+        return self._ask(question("measured"), curves=list(curves))
+
     def measured_images(self) -> pl.DataFrame:
         """Which run attempts measured which image."""
         return self._ask(question("measured_images"))

@@ -31,6 +31,8 @@ from store.records import (
 from store.runs import standing, telling_labels
 from store.thresholds import Thresholds
 from tracker import describe, sides
+from tracker.events import EVENTS, Event
+from tracker.harness import Teller, redefined
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
@@ -233,6 +235,8 @@ class Question:
     against: str = "previous"
     metrics: tuple[str, ...] = ()
     thresholds: Thresholds | None = None
+    events: tuple[Event, ...] = EVENTS
+    """Changes of the test harness that may lie between the sides."""
 
 
 def _spelling(unmapped: Caveat) -> str:
@@ -253,13 +257,13 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         sides.candidate(question.candidate, past, chosen, withdrawn) as new,
     ):
         history = sides.history(past, new, baseline, chosen)
-        alike = sides.comparable(past, new, history)
+        alike = sides.comparable(past, new, history, question.events)
         judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
         base = sides.runs_by_text(past, judged.baseline_runs)
         eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
         taken = _withdrawn_scores(new)
         absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
+        found: tuple[Finding, ...] = (*judged.findings, *alike.findings, *eval_findings)
         gone = {(one.key, one.task) for one in taken}
         eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
@@ -269,12 +273,16 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
             candidate=new.runs,
             baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
             against=str(baseline),
-            findings=describe.ordered(map(told.finding, found)),
+            findings=describe.ordered(Teller.of(new.series.values(), alike.timeline).told(map(told.finding, found))),
             unmatched=(*told.apart(apart), *told.invalid(), *taken),
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
-            caveats=(*_caveats(new, question.metrics), *_corrections(past, new, baseline)),
+            caveats=(
+                *_caveats(new, question.metrics),
+                *_corrections(past, new, baseline),
+                *redefined(alike.findings),
+            ),
             levels=sides.levels(history, new),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,10 +15,23 @@ import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import series_key
+from store.identity import curve_key, series_key
 from store.readers import read
-from store.records import Caveat, JobCount, Rejection, Run, RunKey, Score, Series, Trouble, Withdrawal
-from tracker import workload
+from store.records import (
+    Caveat,
+    Finding,
+    JobCount,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+    Unmatched,
+    Withdrawal,
+)
+from tracker import harness, workload
+from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
@@ -230,13 +243,57 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
         yield key, past.points(key, ()).filter(pl.col("config").is_in(configs))
 
 
-def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
-    """Both sides without what was measured under another workload."""
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """Both sides without what may not be compared (tidy), what that was, and when everything was measured."""
+
+    history: pl.DataFrame
+    candidate: pl.DataFrame
+    apart: tuple[Unmatched, ...]
+    findings: tuple[Finding, ...]
+    """Metrics of curves that were redefined between the sides."""
+    timeline: Timeline
+
+
+def comparable(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event] = EVENTS) -> Comparable:
+    """Both sides without what was measured under another workload or by another definition."""
+    asked = _same_workload(past, new, rows)
+    timeline = _timeline(past, new, rows, events)
+    found = harness.part(asked.history, asked.candidate, _curves(new), timeline)
+    return Comparable(found.history, found.candidate, (*asked.apart, *found.apart), found.findings, timeline)
+
+
+def _same_workload(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
     valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
     told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
     said = {key: facts for key, facts in told if facts}
     earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
     return workload.alike(rows, new.frame, new.series, said, earlier)
+
+
+def _curves(new: Side) -> dict[str, Series]:
+    return {curve_key(one): one for one in new.series.values()}
+
+
+LATE_UPLOAD = timedelta(days=30)
+"""A row may be this much younger or older than the start of its run's newest attempt: no run lives longer."""
+
+
+def _timeline(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event]) -> Timeline:
+    """When every run of both sides measured each curve. Times of rows are looked up only where an event is near."""
+    own = new.points.select("run", "curve", earliest=pl.coalesce("created_at", "started_at"))
+    started = rows.select("run", "curve", earliest="started_at").unique()
+    both = pl.concat([own, started], how="vertical_relaxed")
+    rough = harness.spans(both.with_columns(latest=pl.col("earliest")))
+    if past is None or not Timeline.of(events, rough, LATE_UPLOAD).events:
+        return Timeline.of(events, rough)
+    exact = harness.spans(past.measured(new.curves))
+    mine = set(own["run"])
+    return Timeline.of(events, {place: _exact(exact, place, when, mine) for place, when in rough.items()})
+
+
+def _exact(exact: Mapping[tuple[str, str], Span], place: tuple[str, str], rough: Span, mine: Collection[str]) -> Span:
+    return rough if place[0] in mine else exact.get(place, rough)
 
 
 def with_learned_scales(settings: Settings, past: Store | None) -> Settings:

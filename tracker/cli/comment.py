@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tracker.cli.options import language_option, store_options
+from tracker.cli.options import events_option, known_events, language_option, store_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,6 +42,7 @@ def sending_options(command: Command) -> Command:
 @click.option("--against", default="previous", show_default=True, metavar="BASELINE")
 @click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Write what was not sent here.")
 @sending_options
+@events_option
 @language_option
 @store_options
 def command(candidate: str, pull_request: int, against: str, keep: Path | None, **asked: Any) -> None:
@@ -51,7 +52,8 @@ def command(candidate: str, pull_request: int, against: str, keep: Path | None, 
     from tracker.cli import output
 
     where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
-    chosen = output.chosen(jobs.compare(jobs.Question(candidate, against), where))
+    question = jobs.Question(candidate, against, events=known_events(asked["events"]))
+    chosen = output.chosen(jobs.compare(question, where))
     body, notice = render.render(chosen, "comment", asked["lang"]), render.render(chosen, "short", "both")
     errands = [outbox.Comment.of(pull_request, body, notice)]
     if keep is not None and not asked["send"]:

@@ -49,3 +49,22 @@ def language_option(command: Command) -> Command:
         envvar="TRACKER_LANG",
         help="Language of the words; numbers are the same.",
     )(command)
+
+
+def events_option(command: Command) -> Command:
+    """`--events FILE`: changes of the test harness that the user knows beside the shipped ones."""
+    return click.option(
+        "--events",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        envvar="TRACKER_EVENTS",
+        show_envvar=True,
+        help="Events of the test harness beside the shipped ones (docs/events.md).",
+    )(command)
+
+
+def known_events(events: Path | None) -> Any:
+    """The events of a file with the shipped ones, or those alone."""
+    from tracker.eventfile import load
+    from tracker.events import EVENTS
+
+    return EVENTS if events is None else load(events)
