@@ -9,8 +9,9 @@ import pytest
 
 OWNERS: Mapping[str, frozenset[str]] = {
     "duckdb": frozenset({"store.duck"}),
-    "github": frozenset({"store.github", "reports.channels.github"}),
-    "requests": frozenset({"store.github", "reports.channels.github"}),
+    "github": frozenset({"store.github", "store.release", "reports.channels.github"}),
+    "requests": frozenset({"store.github", "store.release", "reports.channels.github"}),
+    "pyarrow": frozenset({"store.buckets"}),
     "click": frozenset({"tracker.cli"}),
     "jinja2": frozenset({"reports.render"}),
     "scipy": frozenset({"tracker.stats"}),

@@ -15,6 +15,7 @@ from store.readers import read
 from store.records import Batch, Caveat, Comparison, Finding, Point, Run, RunKey, Score, Trouble, Unmatched
 from store.runs import standing
 from store.thresholds import Thresholds
+from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import describe, sides
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
@@ -166,12 +167,38 @@ def export(where: Where, folder: Path, form: str) -> tuple[Path, Path]:
 
 def rebuild(where: Where) -> Loaded:
     """Make the database again from the archive; what was learned of the noise is learned again."""
-    if not where.archive.is_dir():
-        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
+    _check_archive(where)
     loaded = Store.rebuild(where.store, where.archive, official=_is_official)
     with Store.open(where.store, where.archive, official=_is_official) as store:
         _keep_learned(store)
     return loaded
+
+
+def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Carried, Loaded]:
+    """Bring what the archive lacks from another place, then the database up to date, then learn the noise anew."""
+    here = Folder(where.archive)
+    carried = carry(plan(place.sizes(), here.sizes()), place, here, watch)
+    with Store.open(where.store, where.archive, official=_is_official) as store:
+        loaded = store.catch_up()
+        if not loaded.landed.already:
+            _keep_learned(store)
+    return carried, loaded
+
+
+def push(where: Where, place: Place, watch: Watch = lambda _: None) -> Carried:
+    """Put what another place lacks there; what is there stays as it is."""
+    return carry(planned_push(where, place), Folder(where.archive), place, watch)
+
+
+def planned_push(where: Where, place: Place) -> Plan:
+    """What a push would do."""
+    _check_archive(where)
+    return plan(Folder(where.archive).sizes(), place.sizes())
+
+
+def _check_archive(where: Where) -> None:
+    if not where.archive.is_dir():
+        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
 
 
 @contextmanager
