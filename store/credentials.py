@@ -22,6 +22,7 @@ from store.runs import parse_time
 
 READING: Mapping[str, str] = MappingProxyType({"actions": "read", "contents": "read", "pull_requests": "read"})
 WRITING: Mapping[str, str] = MappingProxyType({"pull_requests": "write", "issues": "write", "checks": "write"})
+RELEASING: Mapping[str, str] = MappingProxyType({"contents": "write"})
 TIMEOUT = 20
 """Seconds for one request."""
 EARLY = 300.0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -82,6 +82,8 @@ _FORMS: Final = {
 }
 _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
+_HELD: Final = "findings files"
+"""Note: by comparison, moment and digest of the archive's file that its findings are of."""
 
 TIDY_KEYS: Final = tuple("run started_at image recipe curve series conc multinode pool config attempt official".split())
 """The columns of a tidy frame before `metric` and `value`."""
@@ -284,7 +286,18 @@ class Store:
         missing = [file for file in archive.files(self._root) if file.digest not in known]
         broken: list[str] = []
         landed = self._load_parts(_checked(missing, broken))
-        return Loaded(len(missing) - len(broken), landed, tuple(broken))
+        loaded = len(missing) - len(broken)
+        return Loaded(loaded, landed, (*broken, *self._catch_up_findings()))
+
+    def _catch_up_findings(self) -> Iterator[str]:
+        """Take over the newest findings of each comparison; yields what is wrong with files that cannot be read."""
+        held = self._held()
+        for comparison, file in archive.newest_findings(self._root).items():
+            if held.get(comparison, ["", ""]) < [file.at, file.digest]:
+                try:
+                    self._keep(file, *archive.read_findings(file))
+                except archive.BrokenFile as flaw:
+                    yield str(flaw)
 
     def _load_parts(self, parts: Iterable[_Part]) -> Landed:
         total = Landed()
@@ -632,12 +645,27 @@ class Store:
 
     # Findings and notes
 
-    def save_findings(self, comparison: str, findings: Sequence[Finding]) -> None:
-        """Keep the findings of a comparison, in place of what was kept under that name before."""
+    def save_findings(self, comparison: str, findings: Sequence[Finding], at: datetime | None = None) -> None:
+        """Keep the findings of a comparison, in place of what was kept under that name before.
+
+        They are a file of the archive too, named by the moment `at` (now, unless it is told), so that they travel with
+        it and outlive the database. Saving equal findings again adds nothing.
+        """
+        name = archive.digest_of(comparison.encode())
+        if name not in self._held() or self.findings(comparison) != tuple(findings):
+            file = archive.write_findings(comparison, findings, at or datetime.now(UTC), self._root)
+            self._keep(file, comparison, findings)
+
+    def _held(self) -> dict[str, list[str]]:
+        held: dict[str, list[str]] = self.note(_HELD) or {}
+        return held
+
+    def _keep(self, file: archive.FindingsFile, comparison: str, findings: Sequence[Finding]) -> None:
         rows = [finding_row(comparison, number, finding) for number, finding in enumerate(findings)]
         with self._transaction():
             self._con.execute("DELETE FROM findings WHERE comparison = ?", [comparison])
             self._insert("INSERT INTO findings BY NAME SELECT * FROM given", frame(rows, FINDINGS))
+            self.put_note(_HELD, {**self._held(), file.comparison: [file.at, file.digest]})
 
     def findings(self, comparison: str | None = None, *, key: str | None = None) -> tuple[Finding, ...]:
         """The findings of a comparison, or all that was ever found about a text key, equal to what was saved."""
@@ -692,8 +720,9 @@ class Store:
     ) -> Loaded:
         """Make the database anew from the archive and put it in the place of the old one, in one step.
 
-        Findings and notes live in the database alone: they are carried over, unless the old one cannot be opened for
-        another reason than that somebody holds it. Files that cannot be read are named; the others are loaded.
+        Notes live in the database alone: they are carried over, with findings that the archive has no file of, unless
+        the old one cannot be opened for another reason than that somebody holds it. Files that cannot be read are
+        named; the others are loaded.
         """
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         _remove(draft)
@@ -709,9 +738,10 @@ class Store:
         return loaded
 
     def _adopt(self, old: Store) -> None:
-        for table in ("findings", "notes"):
+        for table, key in (("findings", "comparison"), ("notes", "key")):
             rows = old._con.sql(f"FROM {table}").pl()
-            self._insert(f"INSERT INTO {table} BY NAME SELECT * FROM given", rows)
+            fresh = f"SELECT * FROM given WHERE {key} NOT IN (SELECT {key} FROM {table})"
+            self._insert(f"INSERT INTO {table} BY NAME {fresh}", rows)
 
     # Inside
 

@@ -30,6 +30,7 @@ from store.records import (
 )
 from store.runs import standing, telling_labels
 from store.thresholds import Thresholds
+from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import describe, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
@@ -211,12 +212,38 @@ def export(where: Where, folder: Path, form: str, *, with_withdrawn: bool = Fals
 
 def rebuild(where: Where) -> Loaded:
     """Make the database again from the archive; what was learned of the noise is learned again."""
-    if not where.archive.is_dir():
-        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
+    _check_archive(where)
     loaded = Store.rebuild(where.store, where.archive, official=standing)
     with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         _keep_learned(store)
     return loaded
+
+
+def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Carried, Loaded]:
+    """Bring what the archive lacks from another place, then the database up to date, then learn the noise anew."""
+    here = Folder(where.archive)
+    carried = carry(plan(place.sizes(), here.sizes()), place, here, watch)
+    with Store.open(where.store, where.archive, official=standing) as store:
+        loaded = store.catch_up()
+        if not loaded.landed.already:
+            _keep_learned(store)
+    return carried, loaded
+
+
+def push(where: Where, place: Place, watch: Watch = lambda _: None) -> Carried:
+    """Put what another place lacks there; what is there stays as it is."""
+    return carry(planned_push(where, place), Folder(where.archive), place, watch)
+
+
+def planned_push(where: Where, place: Place) -> Plan:
+    """What a push would do."""
+    _check_archive(where)
+    return plan(Folder(where.archive).sizes(), place.sizes())
+
+
+def _check_archive(where: Where) -> None:
+    if not where.archive.is_dir():
+        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "changelog": ("tracker.cli.changelog", "Draft, append and check entries of perf-changelog.yaml."),
         "claims": ("tracker.cli.claims", "Hold the numbers that a text claims against what was measured."),
         "lint-text": ("tracker.cli.lint_text", "Check a bilingual text by the mechanical rules."),
-        "store": ("tracker.cli.store", "Look at, rebuild or export the store."),
+        "store": ("tracker.cli.store", "Look at, rebuild, export, pull or push the store."),
         "demo": ("tracker.cli.demo", "Judge the last image bump of a simulated history."),
         "schema": ("tracker.cli.schema", "Print the JSON Schema of compare's json output."),
     }

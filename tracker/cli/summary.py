@@ -8,7 +8,11 @@ from pathlib import Path
 from reports.escapes import clean
 from store.duck import Info, Loaded, States
 from store.records import Caveat
+from store.travel import Carried, Plan
 from tracker.jobs import Ingested, Withdrawn
+
+SHOWN = 5
+"""Names in one line."""
 
 
 def ingested(found: Ingested, *, dry_run: bool) -> str:
@@ -86,6 +90,34 @@ def rebuilt(loaded: Loaded) -> str:
     """What came from the archive, and what could not."""
     landed = loaded.landed
     lines = [f"rebuilt from {_count(loaded.files, 'file')}: {landed.points} points, {landed.scores} scores"]
+    return "\n".join(lines + [f"left out: {flaw}" for flaw in loaded.broken])
+
+
+def carried(done: Carried, how: str, place: str) -> str:
+    """What was copied and what was there; what could not be, by name."""
+    lines = [f"{how} {place}: {_count(done.files, 'file')}, {_size(done.bytes)}; there already: {done.present}"]
+    return "\n".join(lines + _left(done))
+
+
+def planned(work: Plan, place: str) -> str:
+    """What a push would copy."""
+    lines = [f"would push to {place}: {_count(len(work.missing), 'file')}; there already: {len(work.present)}"]
+    return "\n".join([*lines, *_left(work), "nothing was sent: add --send"])
+
+
+def _left(done: Carried | Plan) -> list[str]:
+    lines = [f"not copied: {flaw}" for flaw in done.refused]
+    if done.strangers:
+        named = ", ".join(repr(name) for name in done.strangers[:SHOWN])
+        more = f" and {len(done.strangers) - SHOWN} more" if len(done.strangers) > SHOWN else ""
+        lines.append(f"no files of an archive, left alone: {named}{more}")
+    return lines
+
+
+def caught_up(loaded: Loaded) -> str:
+    """What the database took over."""
+    landed = loaded.landed
+    lines = [f"loaded {_count(loaded.files, 'file')}: {landed.points} points, {landed.scores} scores"]
     return "\n".join(lines + [f"left out: {flaw}" for flaw in loaded.broken])
 
 
