@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import quote
+from ipaddress import ip_address
 
 from store.records import Trouble
 
@@ -67,6 +68,18 @@ class Mailbox:
             return self.spec
         name = f'"{quote(self.name)}"' if _is_plain(self.name) else _words(self.name)
         return f"{name}\r\n <{self.spec}>"
+
+
+def is_host(text: str) -> bool:
+    """True for a name or an address of a machine.
+
+    >>> is_host("mail.example.org"), is_host("127.0.0.1"), is_host("::1"), is_host("a..b"), is_host("")
+    (True, True, True, False, False)
+    """
+    try:
+        return _DOMAIN.fullmatch(text.lower()) is not None or ip_address(text) is not None
+    except ValueError:
+        return False
 
 
 def is_broken(text: str) -> bool:

@@ -17,6 +17,7 @@ OWNERS: Mapping[str, frozenset[str]] = {
     "scipy": frozenset({"tracker.stats"}),
     "rich": frozenset({"reports.channels.terminal", "tracker.cli"}),
     "gettext": frozenset({"reports.language"}),
+    "smtplib": frozenset({"reports.channels.smtp"}),
 }
 
 
