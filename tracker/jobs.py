@@ -217,6 +217,8 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
+        levels = sides.levels(history, new)
+        drawn = {str(one.run) for runs in levels.values() for one in runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
         return Comparison(
             candidate=new.runs,
@@ -228,7 +230,8 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
             rules_version=settings.rules_version,
             jobs=new.jobs,
             caveats=_caveats(new, question.metrics),
-            levels=sides.levels(history, new),
+            history=levels,
+            earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
         )
 
 
