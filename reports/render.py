@@ -23,7 +23,7 @@ from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
 from reports.picture import Picture
-from store.records import Run
+from store.records import Run, Unmatched
 
 TEMPLATES = Path(__file__).parent / "templates"
 COMMENT_LIMIT = 60_000
@@ -101,6 +101,8 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "commit": Document("commit.txt.j2", escapes.line, _commit),
         "mail_text": Document("mail.txt.j2", _mail_line, _blocks),
         "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
+        "page_verdict": Document("page_verdict.html.j2", escapes.html, _halves, languages=LANGUAGES),
+        "page_rest": Document("page_rest.html.j2", escapes.html, _halves, languages=LANGUAGES),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )
@@ -199,6 +201,12 @@ def _run_url(run: Run) -> Markup:
     return Markup(facts.run_url(run) or "")
 
 
+def _row_url(row: Unmatched, chosen: Facts) -> Markup:
+    """Address of the run that a row comes from, where the runs of the comparison hold it."""
+    runs = (run for run in (*chosen.candidate.rows, *chosen.baseline.rows) if run.key == row.run)
+    return next(map(_run_url, runs), Markup(""))
+
+
 _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "alarms": doubts.alarms,
@@ -229,6 +237,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "picture_width": _picture_width,
         "p_cell": lambda finding: numbers.pvalue(finding.p),
         "row_run": phrases.row_run,
+        "row_url": _row_url,
         "run": phrases.run_name,
         "run_url": _run_url,
         "runs_cell": phrases.runs,

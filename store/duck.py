@@ -425,6 +425,12 @@ class Store:
         number, attempt = (key.id, key.attempt) if isinstance(key, RunKey) else (key, None)
         return _first_run(self._ask(question("run"), id=number, attempt=attempt))
 
+    def named_runs(self, keys: Collection[str]) -> tuple[Run, ...]:
+        """The run attempts of some text keys (`id/attempt`), oldest first; those that never landed are left out."""
+        if not keys:
+            return ()
+        return tuple(from_text(text, Run) for text in self._ask(question("named_runs"), keys=sorted(keys))["record"])
+
     def newest_run(self, *, official_only: bool = False) -> Run | None:
         """The run that started last; None in an empty store."""
         return _first_run(self._ask(question("newest_run"), official_only=official_only))

@@ -421,6 +421,16 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """How fast one run of a curve was beside the curve's median run (which is 1), and the image that it measured."""
+
+    run: RunKey
+    started_at: datetime
+    level: float
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A candidate judged against its baselines: everything that a report may say."""
 
@@ -434,7 +444,14 @@ class Comparison:
     caveats: tuple[Caveat, ...] = ()
     jobs: tuple[JobCount, ...] = ()
     """Jobs of the candidate runs by hardware, where a run says so."""
-    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Per curve, how fast each run was, oldest first and the candidate last (1 is the curve's median run)."""
     coverage: Coverage | None = None
     """None where neither the candidate's plan nor its jobs are known."""
+    history: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    """Per curve, its newest runs, oldest first and the candidate last."""
+    earlier: tuple[Run, ...] = ()
+    """The runs of the histories, the candidate's apart, oldest first."""
+
+    @property
+    def levels(self) -> dict[str, tuple[float, ...]]:
+        """Per curve, how fast each run was, oldest first."""
+        return {curve: tuple(one.level for one in runs) for curve, runs in self.history.items()}

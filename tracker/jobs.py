@@ -295,6 +295,8 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
+        levels = sides.levels(history, new)
+        drawn = {str(one.run) for runs in levels.values() for one in runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
         return Comparison(
             candidate=new.runs,
@@ -310,7 +312,8 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
                 *_corrections(past, new, baseline),
                 *redefined(alike.findings),
             ),
-            levels=sides.levels(history, new),
+            history=levels,
+            earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
         )
 
 

@@ -21,6 +21,7 @@ from store.records import (
     Caveat,
     Finding,
     JobCount,
+    Level,
     Rejection,
     Run,
     RunKey,
@@ -216,7 +217,7 @@ def _named_run(past: Store, baseline: Baseline) -> Run:
     return run
 
 
-def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
+def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[Level, ...]]:
     """How fast each run of a curve was beside the curve's median run, oldest first, the candidate last.
 
     Each point is held against its own median over the runs, so that a run that lacks the fast points is not slow.
@@ -226,11 +227,20 @@ def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
     runs = (
         speed.with_columns(level=own)
         .group_by("curve", "run")
-        .agg(pl.col("level").median(), pl.col("started_at").min())
+        .agg(pl.col("level").median(), pl.col("started_at").min(), pl.col("image").min())
         .sort("curve", "started_at", "run")
+        .group_by("curve", maintain_order=True)
+        .tail(LEVELS_SHOWN)
     )
-    by_curve = runs.group_by("curve", maintain_order=True).agg(pl.col("level").tail(LEVELS_SHOWN))
-    return {curve: tuple(values) for curve, values in by_curve.iter_rows()}
+    found: dict[str, list[Level]] = {}
+    for curve, run, level, started_at, image in runs.iter_rows():
+        found.setdefault(curve, []).append(Level(_key(run), started_at, level, image))
+    return {curve: tuple(told) for curve, told in found.items()}
+
+
+def _key(text: str) -> RunKey:
+    number, _, attempt = text.partition("/")
+    return RunKey(int(number), int(attempt))
 
 
 def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.DataFrame]]:
@@ -309,11 +319,7 @@ def scales_as_json(scales: Scales) -> object:
 
 def runs_by_text(past: Store | None, texts: Iterable[str]) -> tuple[Run, ...]:
     """The runs of some text keys, oldest first."""
-    if past is None:
-        return ()
-    pairs = (text.partition("/") for text in sorted(set(texts)))
-    found = (past.run(RunKey(int(number), int(attempt))) for number, _, attempt in pairs)
-    return tuple(sorted((run for run in found if run), key=lambda run: (run.started_at, run.attempt, run.id)))
+    return past.named_runs(set(texts)) if past is not None else ()
 
 
 def past_scores(past: Store | None, new: Side, base: Sequence[Run], baseline: Baseline) -> tuple[Score, ...]:

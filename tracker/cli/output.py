@@ -56,10 +56,15 @@ def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=not text.endswith("\n"))
         return
+    write(text, out, "--out")
+
+
+def write(text: str, out: Path, option: str) -> None:
+    """Write a text to the file that an option names."""
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as flaw:
-        raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with --out") from flaw
+        raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with {option}") from flaw
 
 
 def fails(answer: Comparison, fail_on: str) -> bool:
