@@ -20,7 +20,7 @@ from store.readers.files import Entry, Parts
 from store.records import Run
 from store.runs import local_run, parse_run, parse_time
 
-SIDECARS = frozenset({"run.json", "attempts.json", "artifacts.json"})
+SIDECARS = frozenset({"run.json", "attempts.json", "artifacts.json", "jobs.json", "pull.json", "reuse.json"})
 META = "meta_env.json"
 
 _ARTIFACT = re.compile(r"(?:bmk_|eval_|results_|run[-_]stats|changelog[-_]metadata|reused-ingest-metadata)")

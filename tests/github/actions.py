@@ -97,6 +97,25 @@ class Storage:
     address: str = ""
     headers: list[dict[str, str]] = field(default_factory=list)
     faults: deque[str] = field(default_factory=deque)
+    meeting: threading.Barrier | None = None
+    """The next downloads wait for each other: so many are under way at once."""
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Counts who is being served at this moment."""
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.meeting:
+                self.meeting.wait(timeout=30)
+            yield
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
 
 class Actions(GitHub):
@@ -387,6 +406,10 @@ class _Store(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        with self.github.storage.serving():
+            self._serve()
+
+    def _serve(self) -> None:
         storage, address = self.github.storage, urlsplit(self.path)
         storage.headers.append({name.lower(): value for name, value in self.headers.items()})
         fault = storage.faults.popleft() if storage.faults else ""
