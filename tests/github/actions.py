@@ -119,7 +119,16 @@ class Storage:
 
 
 class Actions(GitHub):
-    """A GitHub on which workflows ran."""
+    """A GitHub on which workflows ran: `with serving() as hub`, and say what happened there.
+
+    ran(run, at, event=…)        a run, or its next attempt          ran_job(run, name, conclusion, attempt)   its jobs
+    uploaded(run, name, files)   an artifact                         committed(ref, files, repository)         files
+    proposed(pull, head, sha)    a pull request, merged as sha       said(pull, login, body, association=…)    comments
+    installed(public_key)        a GitHub App                        order("GET", path, *faults)               faults
+
+    Everything is of `octo/sweeps`, at `hub.address`, for who has `tests.github.server.TOKEN`. What the description of
+    GitHub does not have is kept in `flaws`: a test asserts at its end that there are none.
+    """
 
     def __init__(self) -> None:
         super().__init__()
