@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.github import Artifact, NotThere, Reader, TooLarge
+from store.github import Artifact, Incomplete, NotThere, Reader, TooLarge
 from store.records import Caveat, Run, Trouble
 from store.runs import RunLink, parse_run
 
@@ -144,7 +144,7 @@ def _configs(run: Mapping[str, Any], reader: Reader) -> tuple[dict[str, bytes], 
             found = _masters(sha, repository, reader)
         except NotThere:
             continue
-        except TooLarge as flaw:
+        except (TooLarge, Incomplete) as flaw:
             return {}, Caveat.of("configs_too_large", sha=sha, flaw=str(flaw))
         return found, None if found else Caveat.of("no_configs", sha=sha)
     return {}, Caveat.of("unknown_commit", sha=sha)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from store import github as reading
 from store import told as telling
 from store.fetch import Fetched, fetch_with_source
 from store.github import Access, Reader
@@ -173,6 +174,9 @@ def test_configs_that_cannot_be_had_are_told_and_the_fetch_goes_on(
     monkeypatch.setattr(telling, "CONFIG_FILES", 1)
     (note,) = notes(fetched(hub, folder)[0])
     assert (note["code"], note["flaw"]) == ("configs_too_large", "2 master configs, at most 1 are fetched")
+    monkeypatch.setattr(reading, "LISTED_FILES", 2)
+    (note,) = notes(fetched(hub, folder)[0])
+    assert (note["code"], note["flaw"]) == ("configs_too_large", "GitHub lists only 2 of more files of configs")
 
 
 def test_an_artifact_brings_no_sidecar_and_no_config(hub: Actions, folder: Path) -> None:
