@@ -153,7 +153,7 @@ class Expired(Exception):
 
 
 class TooLarge(Exception):
-    """An archive of a size that results never have."""
+    """An archive or a file of a size that results and configs never have."""
 
 
 class _Broken(Exception):
@@ -176,6 +176,10 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._session.close()
         self._client.close()
+
+    def give_up(self) -> None:
+        """Let no request wait any more: those of other threads end with their next failure."""
+        self._waiting.end()
 
     def run(self, number: int) -> dict[str, Any]:
         """The run object of the newest attempt."""
@@ -238,7 +242,7 @@ class Reader:
         return told[0] if len(set(told)) == 1 else None
 
     def file(self, path: str, ref: str, repository: str = "") -> bytes | None:
-        """A file at a commit or branch; None when it is not there. Raises NotThere for a commit that is not."""
+        """A file at a commit or branch; None when it is not there. Raises NotThere for an unknown commit, TooLarge."""
         what = f"{path} at {ref}"
         address = f"{self.access.api}{self._contents(path, repository)}?ref={quote(ref, safe='')}"
         try:
@@ -329,7 +333,7 @@ class Reader:
             for chunk in answer.iter_content(_CHUNK):
                 content += chunk
                 if len(content) > FILE_BYTES:
-                    raise Trouble(f"a file of more than {FILE_BYTES} bytes is no config: {urlsplit(address).path}")
+                    raise TooLarge(f"{urlsplit(address).path} has more than {FILE_BYTES} bytes")
             return bytes(content)
 
     # --- tried again within the budget ---------------------------------------------------------------------------

@@ -22,7 +22,8 @@ class Patience:
 
     tries: int = 12
     seconds: float = 300.0
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], object] | None = None
+    """None sleeps in a way that `Waiting.end` can wake."""
     clock: Callable[[], float] = time.time
 
 
@@ -66,6 +67,11 @@ class Waiting:
         self._waited = 0.0
         self._until = 0.0
         self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    def end(self) -> None:
+        """Wake who sleeps, and let nobody wait again: the job is over."""
+        self._ended.set()
 
     def wait(self, delay: Delay, failures: int | None = None) -> None:
         """Sleep until the next try is welcome, or raise OutOfPatience at once when that is beyond the budget.
@@ -75,7 +81,9 @@ class Waiting:
         """
         with self._lock:
             pause = self._booked(delay, failures)
-        self._patience.sleep(pause)
+        (self._patience.sleep or self._ended.wait)(pause)
+        if self._ended.is_set():
+            raise OutOfPatience("the job is over")
 
     def _booked(self, delay: Delay, failures: int | None) -> float:
         """The pause, taken from the budget."""

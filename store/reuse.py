@@ -14,7 +14,8 @@ from typing import Any
 
 from store.github import Artifact, Incomplete, NotThere, Reader
 from store.records import Caveat, Run
-from store.runs import OFFICIAL_BRANCH, parse_run, parse_time
+from store.runs import OFFICIAL_BRANCH, parse_time
+from store.told import parsed
 
 SWEEP = ".github/workflows/run-sweep.yml"
 AUTHORISED = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
@@ -162,7 +163,7 @@ def check_run(run: Mapping[str, Any], shas: Sequence[str], source: str | None, m
         return Caveat.of("reuse_not_completed", run=number, status=str(run.get("status")))
     if head not in shas or source is None or _name(run.get("head_repository")) != source:
         return Caveat.of("reuse_other_head", run=number, sha=str(head))
-    if parse_run(run).started_at > merge.started_at:
+    if parsed(run).started_at > merge.started_at:
         return Caveat.of("reuse_later_run", run=number)
     return None
 
@@ -190,11 +191,11 @@ def find_reuse(run: Mapping[str, Any], reader: Reader) -> Reuse | Refusal | None
     pull, command = None, None
     try:
         pull = _merged_pull(run, reader)
-        merge = parse_run(run)
+        merge = parsed(run)
         command = latest_command(reader.comments(pull["number"]), merge.started_at)
         if command is None:
             return None
-        return Reuse(parse_run(_source(command, pull, merge, reader)), merge, pull["number"], command)
+        return Reuse(parsed(_source(command, pull, merge, reader)), merge, pull["number"], command)
     except _No as no:
         return Refusal(no.reason, pull["number"] if pull else None, command)
 
@@ -245,7 +246,7 @@ def _latest(shas: Sequence[str], source: str | None, merge: Run, reader: Reader)
         if run.get("event") == "pull_request"
     ]
     found = [run for run in ran if run.get("conclusion") == "success" and check_run(run, shas, source, merge) is None]
-    for run in sorted(found, key=lambda run: (parse_run(run).started_at, run["id"]), reverse=True):
+    for run in sorted(found, key=lambda run: (parsed(run).started_at, run["id"]), reverse=True):
         flaw = check_artifacts(run["id"], reader.artifacts(run["id"]))
         if flaw is None or flaw.code == "reuse_expired":
             # An older one has expired earlier: when this was reused, no other could be.
@@ -257,7 +258,7 @@ def _latest(shas: Sequence[str], source: str | None, merge: Run, reader: Reader)
 def _as_it_was(run: Mapping[str, Any], merge: Run, reader: Reader) -> Mapping[str, Any]:
     """The attempt that was the newest when the merge ran; the run as it is where that is not known."""
     for attempt in range(int(run.get("run_attempt") or 1), 1, -1):
-        if parse_run(run).started_at <= merge.started_at:
+        if parsed(run).started_at <= merge.started_at:
             break
         try:
             run = reader.attempt(run["id"], attempt - 1)

@@ -64,3 +64,11 @@ def test_threads_that_wait_together_pay_once() -> None:
     assert failed == []
     with pytest.raises(OutOfPatience, match="110 s, and 20 s are left"):
         waiting.wait(Delay(after=110.0), 1)
+
+
+def test_an_ended_job_wakes_who_sleeps() -> None:
+    waiting = Waiting(Patience())
+    timer = threading.Timer(0.05, waiting.end)
+    timer.start()
+    with pytest.raises(OutOfPatience, match="over"):
+        waiting.wait(Delay(after=250.0), 1)

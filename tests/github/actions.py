@@ -97,10 +97,38 @@ class Storage:
     address: str = ""
     headers: list[dict[str, str]] = field(default_factory=list)
     faults: deque[str] = field(default_factory=deque)
+    meeting: threading.Barrier | None = None
+    """The next downloads wait for each other: so many are under way at once."""
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Counts who is being served at this moment."""
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.meeting:
+                self.meeting.wait(timeout=30)
+            yield
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
 
 class Actions(GitHub):
-    """A GitHub on which workflows ran."""
+    """A GitHub on which workflows ran: `with serving() as hub`, and say what happened there.
+
+    ran(run, at, event=…)        a run, or its next attempt          ran_job(run, name, conclusion, attempt)   its jobs
+    uploaded(run, name, files)   an artifact                         committed(ref, files, repository)         files
+    proposed(pull, head, sha)    a pull request, merged as sha       said(pull, login, body, association=…)    comments
+    installed(public_key)        a GitHub App                        order("GET", path, *faults)               faults
+
+    Everything is of `octo/sweeps`, at `hub.address`, for who has `tests.github.server.TOKEN`. What the description of
+    GitHub does not have is kept in `flaws`: a test asserts at its end that there are none.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -387,6 +415,10 @@ class _Store(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        with self.github.storage.serving():
+            self._serve()
+
+    def _serve(self) -> None:
         storage, address = self.github.storage, urlsplit(self.path)
         storage.headers.append({name.lower(): value for name, value in self.headers.items()})
         fault = storage.faults.popleft() if storage.faults else ""
