@@ -307,7 +307,7 @@ def test_a_withdrawn_candidate_is_not_judged_and_says_why(tracker: Tracker) -> N
     assert [one["code"] for one in answer["caveats"]] == ["withdrawn"]
     for lang, words in (("en", "withdrawn since 2026-07-21"), ("zh", "2026-07-21 起")):
         assert words in tracker("compare", "run:200", "--format", "markdown", "--lang", lang).out
-    assert tracker.compare()["candidate"][0]["run"] != "200/1"
+    assert tracker.compare()["candidate"][0]["id"] != 200
 
 
 def test_a_withdrawn_point_alone_is_not_judged(tracker: Tracker) -> None:
