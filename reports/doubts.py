@@ -202,6 +202,20 @@ _POINTS = {
         N_("Too many requests failed."),
     ),
     "completion_unknown": (N_("It is not known how many requests succeeded."),),
+    "benchmark_outcome": (N_("The benchmark ended as %(status)s."),),
+    "short_run": (N_("Measured for %(measured)s s, nominally %(nominal)s s: the run was cut off."),),
+    "silence": (N_("No request for %(seconds)s s: traffic had stalled."),),
+    "clock_disagrees": (N_("The row says that it took %(duration)s s, start and end say %(clock)s s."),),
+    "power_declared_invalid": (N_("Power and energy left out: the row itself calls them invalid."),),
+    "power_implausible": (N_("Power and energy left out: %(metric)s is %(value)s."),),
+    "power_gpu_count": (N_("Power and energy left out: they cover %(measured)s GPUs, the topology has %(topology)s."),),
+    "power_window": (N_("Power and energy left out: their window is %(ratio)s times the measurement."),),
+    "power_queries": (
+        N_("Power and energy left out: %(each)s J a query for %(queries)s queries are not %(energy)s J in all."),
+    ),
+    "power_role_local": (
+        N_("Power and energy left out: this era counts them for one role, not for the whole deployment."),
+    ),
     "gpu_count_disagrees": (
         N_("%(field)s says %(said)s GPUs, the topology has %(topology)s."),
         N_("The number of GPUs disagrees with the topology."),

@@ -194,6 +194,9 @@ VALUES: dict[str, object] = {
     "pull": 1381, "commit": "1cb92d21d", "label": "sweep-enabled", "config": "a/b:v1.3", "row": "a/b:v1.4",
     "client": "a/c:v1", "server": "a/b:v1", "named": "1.3.0.dev20260614", "installed": "1.3.0.dev20260710",
     "name": "dynamo", "said_by": "changelog",
+    "repository": "somebody/bench", "since": "2026-07-21", "reason": "wrong draft model",
+    "status": "timeout", "measured": 3000.0, "seconds": 400.5, "duration": 100.0, "clock": 700.5, "ratio": 0.5,
+    "queries": 320, "each": 100.5, "energy": 1000000.0,
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""
 

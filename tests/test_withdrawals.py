@@ -16,7 +16,9 @@ from polars.testing import assert_frame_equal
 from store import archive, withdrawals
 from store.duck import Store
 from store.identity import curve_key, series_key
+from store.readers import read
 from store.records import Batch, Finding, RunKey, Scope, Verdict, Withdrawal
+from store.runs import standing
 from store.withdrawals import CannotReadWithdrawals
 from tests.cli import Tracker
 from tests.factory import NEXT_IMAGE, bundle, evaluation, history, row, run, write
@@ -307,7 +309,7 @@ def test_a_withdrawn_candidate_is_not_judged_and_says_why(tracker: Tracker) -> N
     assert [one["code"] for one in answer["caveats"]] == ["withdrawn"]
     for lang, words in (("en", "withdrawn since 2026-07-21"), ("zh", "2026-07-21 起")):
         assert words in tracker("compare", "run:200", "--format", "markdown", "--lang", lang).out
-    assert tracker.compare()["candidate"][0]["run"] != "200/1"
+    assert tracker.compare()["candidate"][0]["id"] != 200
 
 
 def test_a_withdrawn_point_alone_is_not_judged(tracker: Tracker) -> None:
@@ -343,6 +345,21 @@ def test_a_later_report_corrects_an_earlier_one(tracker: Tracker) -> None:
     assert f"takes out 2 points and 0 scores of {key}" in told_by
     listed(tracker, {"run": 5})
     assert f"fits nothing in this store: look at {file}:1" in tracker("store", "withdrawn").out
+
+
+def test_a_reused_sweep_is_a_baseline_until_the_run_that_published_it_is_withdrawn(tracker: Tracker) -> None:
+    candidate = past(tracker)
+    (measured,) = read([write(tracker.folder / "r.json", bundle(run(150, "2026-06-05T00:00:00Z", **PULL), [row(64)]))])
+    reused = replace(measured, run=replace(measured.run, reused_by=RunKey(160)))
+    with Store.open(tracker.folder / "tracker.duckdb", tracker.folder / "tracker.archive", official=standing) as store:
+        store.land(reused)
+    assert "150/1" in baselines(tracker.compare(candidate))
+    listed(tracker, {"run": 160})
+    assert "150/1" not in baselines(tracker.compare(candidate))
+    assert "run 150/1" in tracker("store", "states", 150).out
+
+
+PULL = {"event": "pull_request", "head_branch": "bump"}
 
 
 def test_a_file_may_be_named_and_a_bad_one_stops_every_command(

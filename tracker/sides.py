@@ -250,7 +250,7 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
     newest = past.newest_of_configs(new.configs, new.newest, {run.id for run in new.runs})
     for key in sorted(set(newest.values())):
         configs = [config for config, run in newest.items() if run == key]
-        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs))
+        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs) & (pl.col("status") != "withdrawn"))
 
 
 @dataclass(frozen=True, slots=True)
