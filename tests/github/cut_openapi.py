@@ -1,6 +1,6 @@
-"""Cuts GitHub's OpenAPI description down to the requests that we make: one file for the channel, one for fetching.
+"""Cuts GitHub's OpenAPI description down to the requests that we make: files for the channel, fetching, and releases.
 
-The second has no schema that the first has.
+No file has a schema that one before it has.
 
 npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
 python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data
@@ -31,9 +31,19 @@ ACTIONS = {
     "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ["get"],
     "/repos/{owner}/{repo}/commits/{commit_sha}/pulls": ["get"],
 }
+RELEASES = {
+    "/repos/{owner}/{repo}": ["get"],
+    "/repos/{owner}/{repo}/actions/artifacts": ["get"],
+    "/repos/{owner}/{repo}/releases": ["post"],
+    "/repos/{owner}/{repo}/releases/tags/{tag}": ["get"],
+    "/repos/{owner}/{repo}/releases/{release_id}": ["get"],
+    "/repos/{owner}/{repo}/releases/{release_id}/assets": ["get", "post"],
+    "/repos/{owner}/{repo}/releases/assets/{asset_id}": ["get", "delete"],
+}
 FILES = {
     "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
     "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
+    "github-openapi-releases.json": (RELEASES, ["full-repository", "release", "release-asset"]),
 }
 PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
 LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"

@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft4Validator
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
-PATHS = (_DATA / "github-openapi.json", _DATA / "github-openapi-actions.json")
-"""Cut from one release of the description; the second has no schema that the first has."""
+PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-releases"))
+"""Cut from one release of the description; no file has a schema that one before it has."""
 
 
 class Undescribed(AssertionError):
