@@ -209,6 +209,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "coverage": phrases.coverage,
         "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
         "doubt": doubts.sentence,
+        "everything": phrases.everything,
         "evidence": evidence,
         "foot": phrases.foot,
         "full_label": phrases.full_label,
