@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli import Said, Tracker
 from tests.factory import NEXT_IMAGE, bundle, history, row, run, write
-from tests.smtp.server import PASSWORD, USER, Post, running
+from tests.smtp.server import PASSWORD, RESET, USER, Post, running
 
 ANN, BEA = "ann@example.org", "bea@example.org"
 SENT = ("--from", "Sweeps <bot@example.org>", "--lang", "both", "--date", "2026-08-03T06:00:00Z")
@@ -82,6 +82,14 @@ def test_what_was_put_off_is_sent_again_to_nobody_who_has_it(judged: Tracker, po
         assert judged("mail", "--resend", kept, "--send").code == 0
     assert post.desk.got() == [ANN, BEA]
     assert PASSWORD not in said.out + said.err + kept.read_text(encoding="utf-8")
+
+
+def test_a_pause_is_told_while_it_lasts(judged: Tracker, post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("tracker.cli.mail.time.sleep", slept.append)
+    post.desk.mail.append(RESET)
+    said = mailed(judged, "--send")
+    assert (said.code, slept, "next try in 1 s" in said.err) == (0, [1.0], True)
 
 
 def test_a_refused_recipient_is_an_error(judged: Tracker, post: Post) -> None:

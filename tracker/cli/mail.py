@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -135,7 +136,7 @@ def _send(mails: Sequence[Any], asked: dict[str, Any]) -> None:
     from reports.channels import smtp
     from store.patience import Patience
 
-    server, patience, keep = _server(asked), Patience(seconds=asked["wait"]), asked["keep"]
+    server, patience, keep = _server(asked), Patience(seconds=asked["wait"], sleep=_pause), asked["keep"]
     outcomes, left = [], list(mails)
     for number, one in enumerate(mails):
         outcome = smtp.deliver(one, server, patience)
@@ -148,6 +149,11 @@ def _send(mails: Sequence[Any], asked: dict[str, Any]) -> None:
         click.echo(f"kept in {keep}: `tracker mail --resend {keep} --send` tries again")
     if not all(outcome.done for outcome in outcomes):
         raise click.exceptions.Exit(1)
+
+
+def _pause(seconds: float) -> None:
+    click.echo(f"tracker: not taken yet, next try in {seconds:.0f} s", err=True)
+    time.sleep(seconds)
 
 
 def _server(asked: dict[str, Any]) -> Any:
