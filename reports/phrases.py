@@ -543,6 +543,14 @@ def foot(facts: Facts) -> Phrase:
     )
 
 
+def everything(facts: Facts) -> Value:
+    """The command that prints every row, also those that a document left out; empty for runs that no store has."""
+    if len(facts.candidate.rows) != 1 or facts.candidate.rows[0].id <= 0 or not facts.against:
+        return ""
+    command = f"tracker compare run:{facts.candidate.rows[0].key} --against {facts.against} --format json"
+    return phrase(N_("All rows: %(command)s"), command=command)
+
+
 @dataclass(frozen=True, slots=True)
 class Alike:
     """Rows of one curve and run that stand alone for the same reason."""

@@ -32,6 +32,8 @@ SUMMARY_LIMIT = 1_000_000
 """Bytes. A job summary may have 1 MiB."""
 MAIL_LIMIT = 102_400
 """Bytes of the HTML part. Gmail cuts a longer mail off."""
+MAIL_TEXT_LIMIT = 1_000_000
+"""Bytes of the text part: room for every regression of any sweep yet, and no server refuses it."""
 PICTURE_WIDTH = 640
 """Pixels of a mail's page that the widest picture takes."""
 MARKER = "sweep-tracker"
@@ -99,7 +101,7 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "short": Document("short.md.j2", escapes.markdown_line, _halves),
         "title": Document("title.txt.j2", escapes.line, _halves),
         "commit": Document("commit.txt.j2", escapes.line, _commit),
-        "mail_text": Document("mail.txt.j2", _mail_line, _blocks),
+        "mail_text": Document("mail.txt.j2", _mail_line, _blocks, MAIL_TEXT_LIMIT, _bytes),
         "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
         "page_verdict": Document("page_verdict.html.j2", escapes.html, _halves, languages=LANGUAGES),
         "page_rest": Document("page_rest.html.j2", escapes.html, _halves, languages=LANGUAGES),
@@ -217,6 +219,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "coverage": phrases.coverage,
         "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
         "doubt": doubts.sentence,
+        "everything": phrases.everything,
         "evidence": evidence,
         "foot": phrases.foot,
         "full_label": phrases.full_label,

@@ -572,6 +572,32 @@ def test_the_text_part_holds_every_regression_with_its_numbers() -> None:
     assert (page.text.count("\nregression\n"), page.text.count("\n回归\n")) == (25, 25)
 
 
+def test_what_is_rendered_may_be_sent() -> None:
+    limits = [render.DOCUMENTS[name].limit for name in ("mail_text", "mail_html")]
+    assert limits == [outbox.TEXT_LIMIT, outbox.HTML_LIMIT]
+
+
+def test_a_text_part_that_no_server_would_take_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = replace(render.DOCUMENTS["mail_text"], limit=100_000)
+    monkeypatch.setattr(render, "DOCUMENTS", {**render.DOCUMENTS, "mail_text": form})
+    text = render.render(facts.select(a_week(450, 0, 450)), "mail_text")
+    assert 90_000 < len(text.encode()) <= 100_000
+    for half, pattern in zip(
+        text.split("\n---\n"), (r"Rows not shown here: (\d+)", r"此处未显示的行数：(\d+)"), strict=True
+    ):
+        told = half.count("- improvement: ") + half.count("- 提升：")
+        assert told + sum(map(int, re.findall(pattern, half))) == 450
+    an_errand(text=text)
+
+
+def test_a_mail_names_the_command_that_prints_every_row() -> None:
+    text, html = both(a_screen())
+    command = f"tracker compare run:{AFTER[0].key} --against previous --format json"
+    assert (text.count(command), html.count(command)) == (2, 2)
+    local = replace(a_screen(), candidate=(replace(AFTER[0], id=-1),))
+    assert "tracker compare" not in "".join(both(local)), "no store has the runs of loose files"
+
+
 def test_a_mail_begins_with_the_verdict() -> None:
     text, html = both(a_screen())
     assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n\n")

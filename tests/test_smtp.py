@@ -50,9 +50,9 @@ class Pauses:
         return Patience(tries, seconds, sleep=self.taken.append, clock=lambda: 0.0)
 
 
-def deliver(made: Mail, server: Server, patience: Patience | None = None, keep: Path | None = None) -> Outcome:
+def deliver(made: Mail, server: Server, patience: Patience | None = None) -> Outcome:
     """Deliver without ever sleeping."""
-    return smtp.deliver(made, server, patience or Pauses().patience(), keep)
+    return smtp.deliver(made, server, patience or Pauses().patience())
 
 
 @pytest.fixture(scope="module")
@@ -336,12 +336,12 @@ def test_what_the_budget_left_is_kept_and_sent_later_to_those_who_have_it_not(
 ) -> None:
     post.desk.rcpt = {BEA: deque([LATER] * 4)}
     kept = tmp_path / "mail.json"
-    outcome = deliver(a_mail(ANN, BEA), of(post, signer), pauses.patience(seconds=500), kept)
+    outcome = deliver(a_mail(ANN, BEA), of(post, signer), pauses.patience(seconds=500))
     assert told(outcome) == [(ANN, "accepted"), (BEA, "later")]
     assert pauses.taken == [60.0, 120.0, 240.0]
     assert "451 4.7.1 greylisted" in outcome.receipts[1].reason
     assert "480 s, and 80 s are left" in outcome.receipts[1].reason
-    assert (outcome.kept, f"--resend {kept}" in str(outcome)) == (kept, True)
+    outbox.write([outcome.left], kept)
     (again,) = outbox.read(kept)
     assert isinstance(again, Mail)
     second = deliver(again, of(post, signer), pauses.patience())
@@ -352,12 +352,6 @@ def test_what_the_budget_left_is_kept_and_sent_later_to_those_who_have_it_not(
 def test_a_mail_that_everybody_has_is_not_sent_again(post: Post, signer: Authority) -> None:
     outcome = deliver(a_mail(ANN, accepted=(ANN,)), of(post, signer))
     assert (outcome.done, outcome.receipts, post.desk.connections) == (True, (), 0)
-
-
-def test_nothing_is_kept_of_what_no_try_will_mend(post: Post, signer: Authority, tmp_path: Path) -> None:
-    post.desk.mail.append("550 no")
-    outcome = deliver(a_mail(ANN), of(post, signer), keep=tmp_path / "mail.json")
-    assert (outcome.kept, list(tmp_path.iterdir())) == (None, [])
 
 
 def test_a_server_that_never_answers_is_left_after_the_timeout(pauses: Pauses) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
-from reports import escapes, outbox
+from reports import escapes
 from reports.channels.mail import message
 from reports.headers import is_host
 from reports.outbox import CannotSend, Mail
@@ -126,8 +126,6 @@ class Outcome:
 
     errand: Mail
     receipts: tuple[Receipt, ...]
-    kept: Path | None = None
-    """The file that holds the errand for a later try."""
 
     @property
     def status(self) -> Status:
@@ -146,24 +144,18 @@ class Outcome:
         return replace(self.errand, accepted=(*self.errand.accepted, *got))
 
     def __str__(self) -> str:
-        told = [f"mail {self.errand.message_id}: {self.status}", *(f"  {receipt}" for receipt in self.receipts)]
-        told += [f"  kept in {self.kept}: `tracker mail --resend {self.kept} --send` tries again"] if self.kept else []
-        return "\n".join(told)
+        return "\n".join([f"mail {self.errand.message_id}: {self.status}", *(f"  {one}" for one in self.receipts)])
 
 
-def deliver(mail: Mail, server: Server, patience: Patience = PATIENCE, keep: Path | None = None) -> Outcome:
+def deliver(mail: Mail, server: Server, patience: Patience = PATIENCE) -> Outcome:
     """Send a mail and say what became of it; nothing is raised for what the server or the line does.
 
     A connection that breaks and an answer of 4xx are tried again within the budget, everything else is final.
-    Who accepted gets no second copy. What the budget left undone is written to `keep` when it is given.
+    Who accepted gets no second copy, here and when `Outcome.left` is delivered later.
     """
     delivery = _Delivery(mail, server, server.context())
     delivery.go(Waiting(patience))
-    outcome = Outcome(mail, tuple(delivery.receipts[spec] for spec in mail.left))
-    if keep is None or outcome.status is not Status.LATER:
-        return outcome
-    outbox.write([outcome.left], keep)
-    return replace(outcome, kept=keep)
+    return Outcome(mail, tuple(delivery.receipts[spec] for spec in mail.left))
 
 
 class _Stopped(Exception):

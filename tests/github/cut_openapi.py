@@ -1,13 +1,7 @@
-<<<<<<< HEAD
 """Cuts GitHub's OpenAPI description down to the requests that we make, in one file each: for the channel, for fetching,
-for what stands around a run (jobs, pull requests, files, the token of an app).
+for what stands around a run (jobs, pull requests, files, the token of an app), for releases.
 
 A file has no schema that an earlier one has.
-=======
-"""Cuts GitHub's OpenAPI description down to the requests that we make: files for the channel, fetching, and releases.
-
-No file has a schema that one before it has.
->>>>>>> adopters
 
 npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
 python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data
@@ -38,7 +32,6 @@ ACTIONS = {
     "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ["get"],
     "/repos/{owner}/{repo}/commits/{commit_sha}/pulls": ["get"],
 }
-<<<<<<< HEAD
 AROUND = {
     "/repos/{owner}/{repo}/actions/runs": ["get"],
     "/repos/{owner}/{repo}/actions/runs/{run_id}/jobs": ["get"],
@@ -49,11 +42,6 @@ AROUND = {
     "/app/installations/{installation_id}/access_tokens": ["post"],
 }
 AROUND_EXAMPLES = ["job", "commit", "installation", "content-file"]
-FILES = {
-    "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
-    "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
-    "github-openapi-around.json": (AROUND, AROUND_EXAMPLES),
-=======
 RELEASES = {
     "/repos/{owner}/{repo}": ["get"],
     "/repos/{owner}/{repo}/actions/artifacts": ["get"],
@@ -66,8 +54,8 @@ RELEASES = {
 FILES = {
     "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
     "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
+    "github-openapi-around.json": (AROUND, AROUND_EXAMPLES),
     "github-openapi-releases.json": (RELEASES, ["full-repository", "release", "release-asset"]),
->>>>>>> adopters
 }
 PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
 LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"

@@ -18,13 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft4Validator
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
-<<<<<<< HEAD
-PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-around"))
+PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-around", "-releases"))
 """Cut from one release of the description; no file has a schema that an earlier one has."""
-=======
-PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-releases"))
-"""Cut from one release of the description; no file has a schema that one before it has."""
->>>>>>> adopters
 
 
 class Undescribed(AssertionError):
