@@ -193,7 +193,7 @@ VALUES: dict[str, object] = {
     "unit": "ms", "true": "ms", "left_out": "a/b:v1.2", "model": "dsr1", "date": "2026-05-15", "on_day_of": "candidate",
     "pull": 1381, "commit": "1cb92d21d", "label": "sweep-enabled", "config": "a/b:v1.3", "row": "a/b:v1.4",
     "client": "a/c:v1", "server": "a/b:v1", "named": "1.3.0.dev20260614", "installed": "1.3.0.dev20260710",
-    "name": "dynamo", "said_by": "changelog",
+    "kind_before": "push", "kind_after": "pull_request, nightly", "by": "30000000002/1",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""
 

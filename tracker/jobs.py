@@ -12,10 +12,10 @@ from pathlib import Path
 from store.duck import Info, Landed, Loaded, Store
 from store.metrics import ADVISORY_METRICS, GATE_METRICS, POINT_METRICS
 from store.readers import read
-from store.records import Batch, Caveat, Comparison, Finding, Point, Run, RunKey, Score, Trouble, Unmatched
+from store.records import Batch, Caveat, Comparison, Finding, Point, Provenance, Run, RunKey, Score, Trouble, Unmatched
 from store.runs import standing
 from store.thresholds import Thresholds
-from tracker import describe, sides
+from tracker import describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
 from tracker.judge.learn import learn
@@ -222,17 +222,21 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+        teller, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
+        stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
+        origins = sides.provenance(past, new, stands)
         return Comparison(
             candidate=new.runs,
-            baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
+            baseline=stands,
             against=str(baseline),
-            findings=describe.ordered(Teller.of(new.series.values(), alike.timeline).told(map(told.finding, found))),
+            findings=describe.ordered(beside.told(teller.told(map(told.finding, found)))),
             unmatched=(*told.apart(apart), *told.invalid()),
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
-            caveats=(*_caveats(new, question.metrics), *redefined(alike.findings)),
+            caveats=(*_caveats(new, question.metrics), *_provenance(new, stands, origins), *redefined(alike.findings)),
             levels=sides.levels(history, new),
+            provenance=origins,
         )
 
 
@@ -260,6 +264,15 @@ def _caveats(new: Side, metrics: Sequence[str]) -> tuple[Caveat, ...]:
     """Doubts about the comparison as a whole."""
     hidden = (Caveat.of("only_metrics", metrics=", ".join(metrics)),) if metrics else ()
     return (*hidden, *(reason for run in new.runs for reason in standing(run).reasons))
+
+
+def _provenance(new: Side, base: Sequence[Run], origins: Mapping[RunKey, Provenance]) -> tuple[Caveat, ...]:
+    """What the runs of both sides say of themselves."""
+    return (
+        *provenance.label_doubts(new.runs),
+        *provenance.label_doubts(base, [provenance.PATCHED]),
+        *provenance.run_doubts((*new.runs, *base), origins),
+    )
 
 
 def _baseline(text: str) -> Baseline:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -17,8 +17,21 @@ from store import images
 from store.duck import Store, said_by
 from store.identity import curve_key, series_key
 from store.readers import read
-from store.records import Finding, JobCount, Rejection, Run, RunKey, Score, Series, Trouble, Unmatched
-from store.runs import standing
+from store.records import (
+    ChangelogEntry,
+    Expected,
+    Finding,
+    JobCount,
+    Provenance,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+    Unmatched,
+)
+from store.runs import kind, standing
 from tracker import harness, workload
 from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.pairs import Baseline
@@ -50,6 +63,10 @@ class Side:
     series: Mapping[str, Series]
     configs: frozenset[str]
     jobs: tuple[JobCount, ...] = ()
+    entries: tuple[ChangelogEntry, ...] = ()
+    """What the runs were asked to measure."""
+    expected: tuple[Expected, ...] = ()
+    """What their configs promised."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -147,6 +164,8 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+        entries=tuple(entry for run in current for entry in store.changelog(run.key)),
+        expected=tuple(one for run in current for one in store.expected(run.key)),
     )
 
 
@@ -208,6 +227,25 @@ def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
     return {curve: tuple(values) for curve, values in by_curve.iter_rows()}
 
 
+def provenance(past: Store | None, new: Side, base: Sequence[Run]) -> dict[RunKey, Provenance]:
+    """Of every run of both sides: its kind, and when its rows were measured (its start where no row tells)."""
+    times = past.measured_runs({run.id for run in base}) if past is not None and base else {}
+    before = {run.key: _provenance(run, times.get(run.id)) for run in base}
+    return before | {run.key: _provenance(run, _own_times(run, new)) for run in new.runs}
+
+
+def _provenance(run: Run, times: tuple[datetime | None, datetime | None] | None) -> Provenance:
+    earliest, latest = times or (None, None)
+    return Provenance(kind(run, measured=times is not None), earliest or run.started_at, latest or run.started_at)
+
+
+def _own_times(run: Run, new: Side) -> tuple[datetime | None, datetime | None] | None:
+    rows = new.points.filter(pl.col("run") == str(run.key))["created_at"].to_list()
+    rows += [score.place.created_at for score in new.scores if score.run.id == run.id]
+    known = [moment for moment in rows if moment is not None]
+    return (min(known, default=None), max(known, default=None)) if rows else None
+
+
 def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.DataFrame]]:
     """The newest official sweep of each of the candidate's configs, with what it measured of them."""
     if past is None or not new.configs:
@@ -232,18 +270,32 @@ class Comparable:
 
 def comparable(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event] = EVENTS) -> Comparable:
     """Both sides without what was measured under another workload or by another definition."""
-    asked = _same_workload(past, new, rows)
+    full = _full_length(past, new, rows)
+    asked = _same_workload(past, new, full)
     timeline = _timeline(past, new, rows, events)
     found = harness.part(asked.history, asked.candidate, _curves(new), timeline)
-    return Comparable(found.history, found.candidate, (*asked.apart, *found.apart), found.findings, timeline)
+    apart = (*full.apart, *asked.apart, *found.apart)
+    return Comparable(found.history, found.candidate, apart, found.findings, timeline)
 
 
-def _same_workload(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+def _full_length(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+    agentic = [curve for curve, series in _curves(new).items() if series.scenario == "agentic_traces"]
+    if not agentic:
+        return workload.Alike(rows, new.frame, ())
+    before = runs_by_text(past, rows.filter(pl.col("curve").is_in(agentic))["run"].unique())
+    return workload.full_length(rows, new.frame, agentic, _shortened(before), _shortened(new.runs))
+
+
+def _shortened(runs: Iterable[Run]) -> list[str]:
+    return [str(run.key) for run in runs if workload.FAST in run.labels]
+
+
+def _same_workload(past: Store | None, new: Side, both: workload.Alike) -> workload.Alike:
     valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
     told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
     said = {key: facts for key, facts in told if facts}
     earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
-    return workload.alike(rows, new.frame, new.series, said, earlier)
+    return workload.alike(both.history, both.candidate, new.series, said, earlier)
 
 
 def _curves(new: Side) -> dict[str, Series]:
