@@ -189,8 +189,8 @@
     for (const point of curve.pts) if (point.a) {
       const [px, py] = at(point.a), marks = [];
       if (point.l !== null && point.u !== null) marks.push(draw("line", { class: "after", x1: px, x2: px, y1: y.place(point.l), y2: y.place(point.u) }));
-      marks.push(draw("path", { class: "after", d: diamond(px, py, 5) }), draw("text", { x: px + 8, y: py - 7 }, `c${point.c}`));
-      svg.append(spot(say(point.w), point.C, px, py, ...marks));
+      marks.push(draw("path", { class: "after", d: diamond(px, py, 5) }));
+      svg.append(draw("text", { x: px + 8, y: py - 7, "aria-hidden": "true" }, `c${point.c}`), spot(say(point.w), point.C, px, py, ...marks));
     }
     return roving(svg);
   };
@@ -274,7 +274,11 @@
   const tipped = (event) => event.target.closest && event.target.closest("[data-tip]");
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, (event) => { const on = tipped(event); if (on) showTip(on); else hideTip(); });
   document.addEventListener("focusout", hideTip);
-  addEventListener("scroll", hideTip, { passive: true });
+  // The keyboard scrolls to what it focuses: its text follows, the mouse's goes.
+  addEventListener("scroll", () => {
+    const on = document.activeElement.closest("[data-tip]");
+    if (on && !tip.hidden) showTip(on); else hideTip();
+  }, { passive: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();
     const on = tipped(event), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
@@ -329,7 +333,8 @@
     keepingPlace(() => { state.lang = data.langs.indexOf(button.getAttribute("data-to")); showWords(); show(); });
     remember();
   });
-  form.addEventListener("input", filtered);
+  form.addEventListener("change", filtered);
+  form.elements.t.addEventListener("input", filtered);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filtered));
   $("rows").addEventListener("click", (event) => {
