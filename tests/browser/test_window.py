@@ -14,7 +14,7 @@ import pytest
 from reports import page
 from store.records import Comparison, Level, Scope, Verdict
 from tests.browser.window import missing, opened
-from tests.sayings import AFTER, BEFORE, NEW, OLD, a_screen, a_wide_sweep
+from tests.sayings import AFTER, BEFORE, NEW, OLD, a_random_comparison, a_screen, a_wide_sweep
 from tests.test_page import BREAKING, hostile_comparison
 
 if TYPE_CHECKING:
@@ -167,6 +167,18 @@ def test_the_page_is_never_wider_than_the_window(shown: WebDriver, width: int) -
     sized(shown, width)
     every(shown, "#rows td button")[0].click()
     assert run(shown, "return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("seed", [*range(6), None])
+def test_any_comparison_opens_without_an_error(window: WebDriver, tmp_path: Path, seed: int | None) -> None:
+    given = a_random_comparison(seed) if seed is not None else Comparison((), (), "previous", (), (), (), "1")
+    path = tmp_path / "any.html"
+    path.write_text(page.build(given), encoding="utf-8")
+    window.get_log("browser")  # type: ignore[no-untyped-call]
+    window.get(path.as_uri())
+    assert find(window, "#explore").is_displayed()
+    assert find(window, "h1").text
+    assert window.get_log("browser") == []  # type: ignore[no-untyped-call]
 
 
 # ---- languages -----------------------------------------------------------------------------------------------
