@@ -1,4 +1,4 @@
-"""The page of a sweep of 2,000 points: how long it takes to write, how large it is, and how long Chromium needs to open it.
+"""The page of a sweep of 2,000 points: how long it takes to write, its size, and how long Chromium needs to open it.
 
 python -m bench.page                           needs chromium and chromedriver
 """
@@ -53,9 +53,8 @@ def built(folder: Path, points: int) -> None:
     text = page.build(answer)
     spent = time.perf_counter() - start
     (folder / "page.html").write_text(text, encoding="utf-8")
-    print(
-        f"{points} points, {RUNS} runs: {len(answer.findings)} findings, page of {len(text) / 1e6:.2f} MB in {spent:.2f} s"
-    )
+    size = f"{len(answer.findings)} findings, page of {len(text) / 1e6:.2f} MB"
+    print(f"{points} points, {RUNS} runs: {size} in {spent:.2f} s")
 
 
 def opening(path: Path) -> None:

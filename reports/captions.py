@@ -34,20 +34,19 @@ WORDS: Mapping[str, str] = MappingProxyType(
 
 
 def curve(shape: Curve) -> Value:
-    """The alternative text of the picture of a curve."""
+    """What the picture of a curve shows, and its verdict; its points are told one by one."""
     levels = listing([numbers.count(spot.conc) for spot in shape.spots])
-    said: list[Value] = [
-        phrase(
-            N_(
-                "%(name)s: throughput per GPU against interactivity, baseline and candidate, at concurrency %(levels)s."
-            ),
-            name=label(shape.row),
-            levels=levels,
-        ),
-        phrase(N_("Verdict: %(verdict)s."), verdict=verdict_name(shape.verdict)),
-        *(point(spot) for spot in shape.spots),
-    ]
-    return sentences(said)
+    shown = phrase(
+        N_("%(name)s: throughput per GPU against interactivity, baseline and candidate, at concurrency %(levels)s."),
+        name=label(shape.row),
+        levels=levels,
+    )
+    return sentences([shown, phrase(N_("Verdict: %(verdict)s."), verdict=verdict_name(shape.verdict))])
+
+
+def curve_whole(shape: Curve) -> Value:
+    """The alternative text of the picture of a curve, with all its points."""
+    return sentences([curve(shape), *map(point, shape.spots)])
 
 
 def point(spot: Spot) -> Value:

@@ -102,7 +102,7 @@ def build(comparison: Comparison, lang: str = "en") -> str:
         buttons="".join(_button(code) for code in LANGUAGES),
         verdict="".join(_block(chosen, "page_verdict", code) for code in LANGUAGES),
         rest="".join(_block(chosen, "page_rest", code) for code in LANGUAGES),
-        data=_as_script(data(comparison)),
+        data=_as_script(data(comparison, phrases.subject(chosen))),
     )
 
 
@@ -192,7 +192,7 @@ class _Runs:
         return self._places[key]
 
 
-def data(comparison: Comparison) -> Json:
+def data(comparison: Comparison, title: Value) -> Json:
     """What the page's script works on: texts, runs, rows, curves and evals, each naming the others by number."""
     say, runs = _Sayings(), _Runs((*comparison.earlier, *comparison.baseline, *comparison.candidate))
     found = shapes.curves(comparison)
@@ -205,6 +205,7 @@ def data(comparison: Comparison) -> Json:
     return {
         "langs": list(LANGUAGES),
         "tags": [_tag(code) for code in LANGUAGES],
+        "title": say(title),
         "words": {name: say(Phrase(msgid)) for name, msgid in WORDS.items()},
         "counts": {name: say(_counting(msgid)) for name, msgid in COUNTS.items()},
         "verdicts": [

@@ -173,6 +173,7 @@ def _scaled(value: float | None, effect: float | None) -> float | None:
 
 def _marks(levels: Sequence[Level], new: set[RunKey]) -> tuple[Mark, ...]:
     """A history is drawn from two runs on."""
+    levels = [one for one in levels if math.isfinite(one.level)]
     if len(levels) < 2:
         return ()
     before = (None, *(one.image for one in levels))

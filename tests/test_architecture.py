@@ -16,6 +16,9 @@ OWNERS: Mapping[str, frozenset[str]] = {
     "jinja2": frozenset({"reports.render"}),
     "scipy": frozenset({"tracker.stats"}),
     "rich": frozenset({"reports.channels.terminal", "tracker.cli"}),
+    "altair": frozenset({"reports.charts"}),
+    "vl_convert": frozenset({"reports.charts"}),
+    "PIL": frozenset({"reports.charts"}),
     "gettext": frozenset({"reports.language"}),
     "smtplib": frozenset({"reports.channels.smtp"}),
 }

@@ -87,10 +87,10 @@
   };
   const showHead = () => {
     const cells = COLUMNS.map(([name, key]) => {
-      if (!key) return make("th", { scope: "col" }, title(name));
+      if (!key) return make("th", { role: "columnheader", scope: "col" }, title(name));
       const order = state.sort === name ? (state.down ? "descending" : "ascending") : "none";
       const button = make("button", { type: "button", "data-sort": name }, title(name));
-      return make("th", { scope: "col", "aria-sort": order }, button);
+      return make("th", { role: "columnheader", scope: "col", "aria-sort": order }, button);
     });
     $("rows").tHead.rows[0].replaceChildren(...cells);
   };
@@ -100,11 +100,14 @@
       type: "button", "data-open": place, "aria-expanded": String(isOpen), "aria-label": `${word("details")}: ${row.n}`,
     }, isOpen ? "−" : "+");
     const last = (runs) => (runs.length ? runs[runs.length - 1][0] : null);
-    const line = make("tr", { "data-at": `row-${place}` },
-      make("td", {}, button, row.n), make("td", {}, say(row.k)), make("td", {}, verdict(row.v)),
-      make("td", { class: "num" }, say(row.d[0])), make("td", { class: "num" }, say(row.i)), make("td", { class: "num" }, row.p[0]),
-      make("td", { class: "num" }, linked(row.b[0], row.b[1] === null ? null : last(row.B))), make("td", { class: "num" }, linked(row.a[0], row.a[1] === null ? null : last(row.C))),
-      make("td", { class: "num" }, row.r), make("td", { class: "num" }, row.q[0]));
+    const told = [
+      row.n, say(row.k), verdict(row.v), say(row.d[0]), say(row.i), row.p[0],
+      linked(row.b[0], row.b[1] === null ? null : last(row.B)), linked(row.a[0], row.a[1] === null ? null : last(row.C)),
+      row.r, row.q[0],
+    ];
+    // Narrow windows show a row as a card (the roles keep it a row), each value with its heading.
+    const cells = told.map((value, at) => make("td", at ? { role: "cell", class: at > 2 ? "num" : "", "data-h": title(COLUMNS[at][0]) } : { role: "cell" }, at ? null : button, value));
+    const line = make("tr", { role: "row", "data-at": `row-${place}` }, ...cells);
     return isOpen ? [line, details(row)] : [line];
   };
   const details = (row) => {
@@ -118,7 +121,7 @@
     if (row.y !== null) tell("evidence", [say(row.y)]);
     const inside = [list];
     if (row.g !== null && row.g !== undefined) inside.push(chartsOf(data.curves[row.g]));
-    return make("tr", { class: "more" }, make("td", { colspan: COLUMNS.length }, ...inside));
+    return make("tr", { class: "more", role: "row" }, make("td", { role: "cell", colspan: COLUMNS.length }, ...inside));
   };
   const showRows = () => {
     const rows = sorted(data.rows.filter(wantedRow())), shown = rows.slice(0, state.rows);
@@ -129,7 +132,8 @@
 
   // ---- charts -------------------------------------------------------------------------------------------------
 
-  const WIDTH = 480, HEIGHT = 260, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 42;
+  let WIDTH = 480;
+  const HEIGHT = 260, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 42;
   const scale = (values, from, to, pad = 0.08) => {
     let low = Math.min(...values), high = Math.max(...values);
     const room = (high - low || Math.abs(high) || 1) * pad;
@@ -189,8 +193,8 @@
     for (const point of curve.pts) if (point.a) {
       const [px, py] = at(point.a), marks = [];
       if (point.l !== null && point.u !== null) marks.push(draw("line", { class: "after", x1: px, x2: px, y1: y.place(point.l), y2: y.place(point.u) }));
-      marks.push(draw("path", { class: "after", d: diamond(px, py, 5) }), draw("text", { x: px + 8, y: py - 7 }, `c${point.c}`));
-      svg.append(spot(say(point.w), point.C, px, py, ...marks));
+      marks.push(draw("path", { class: "after", d: diamond(px, py, 5) }));
+      svg.append(draw("text", { x: px + 8, y: py - 7, "aria-hidden": "true" }, `c${point.c}`), spot(say(point.w), point.C, px, py, ...marks));
     }
     return roving(svg);
   };
@@ -215,18 +219,19 @@
     return roving(svg);
   };
   const examChart = (exams) => {
-    const height = TOP + BOTTOM + exams.length * 22, left = 190;
-    const svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "group", "aria-label": word("evals") });
+    const width = Math.max(300, Math.min(720, $("charts").clientWidth - 28)), left = Math.min(300, width * 0.55);
+    const height = TOP + BOTTOM + exams.length * 22, letters = Math.floor(left / 6.2);
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": word("evals") });
     const values = exams.flatMap(({ y: [score, before, error, limit] }) => [score - (error || 0), score + (error || 0), before, limit]).filter((v) => v !== null);
-    const x = scale(values, left, WIDTH - RIGHT, 0.06);
+    const x = scale(values, left, width - RIGHT, 0.06);
     for (const [value, text] of ticks(x, 4)) {
       svg.append(draw("line", { class: "grid", x1: x.place(value), x2: x.place(value), y1: TOP, y2: height - BOTTOM }),
         draw("text", { x: x.place(value), y: height - BOTTOM + 16, "text-anchor": "middle" }, text));
     }
-    svg.append(draw("text", { x: (left + WIDTH) / 2, y: height - 8, "text-anchor": "middle" }, word("w_score")));
+    svg.append(draw("text", { x: (left + width) / 2, y: height - 8, "text-anchor": "middle" }, word("w_score")));
     exams.forEach((exam, at) => {
       const [score, before, error, limit] = exam.y, y = TOP + at * 22 + 11, px = x.place(score), marks = [];
-      svg.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end", "font-size": 9 }, exam.n.length > 38 ? `${exam.n.slice(0, 37)}…` : exam.n));
+      svg.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, exam.n.length > letters ? `${exam.n.slice(0, letters - 1)}…` : exam.n));
       if (limit !== null) marks.push(draw("line", { class: "limit", x1: x.place(limit), x2: x.place(limit), y1: y - 9, y2: y + 9, "stroke-width": 2 }));
       if (before !== null) marks.push(draw("circle", { class: "before hollow", cx: x.place(before), cy: y, r: 4 }));
       if (error !== null) marks.push(draw("line", { class: "after", x1: x.place(score - error), x2: x.place(score + error), y1: y, y2: y }));
@@ -250,7 +255,10 @@
   const chartsOf = (curve, head = null) => make("div", { class: "pair-of-charts" },
     ...(curve.pts.length ? [figure(head, curveChart(curve), ["baseline", "candidate", "interval"])] : []),
     ...(curve.his.length ? [figure(curve.pts.length ? null : head, historyChart(curve), ["candidate", "bump"])] : []));
+  // Drawn at the size at which it is seen, so that its words are as large as the text.
+  const measure = () => { WIDTH = Math.max(300, Math.min(480, $("charts").clientWidth - 28)); };
   const showCharts = () => {
+    measure();
     const fits = wanted(), curves = data.curves.filter(fits), exams = data.exams.filter(fits).slice(0, EXAMS);
     const shown = curves.slice(0, state.charts).map((curve) => make("div", {}, chartsOf(curve, heading(curve))));
     const scores = exams.length ? [figure(make("h3", {}, word("evals")), examChart(exams), ["baseline", "candidate", "error", "threshold"])] : [];
@@ -274,7 +282,11 @@
   const tipped = (event) => event.target.closest && event.target.closest("[data-tip]");
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, (event) => { const on = tipped(event); if (on) showTip(on); else hideTip(); });
   document.addEventListener("focusout", hideTip);
-  addEventListener("scroll", hideTip, { passive: true });
+  // The keyboard scrolls to what it focuses: its text follows, the mouse's goes.
+  addEventListener("scroll", () => {
+    const on = document.activeElement.closest("[data-tip]");
+    if (on && !tip.hidden) showTip(on); else hideTip();
+  }, { passive: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();
     const on = tipped(event), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
@@ -303,6 +315,7 @@
   };
   const showWords = () => {
     root.lang = data.tags[state.lang];
+    document.title = say(data.title);
     root.setAttribute("data-lang", data.langs[state.lang]);
     for (const element of document.querySelectorAll("[data-w]")) element.textContent = word(element.getAttribute("data-w"));
     for (const button of document.querySelectorAll("[data-to]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-to") === data.langs[state.lang]));
@@ -329,7 +342,8 @@
     keepingPlace(() => { state.lang = data.langs.indexOf(button.getAttribute("data-to")); showWords(); show(); });
     remember();
   });
-  form.addEventListener("input", filtered);
+  form.addEventListener("change", filtered);
+  form.elements.t.addEventListener("input", filtered);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filtered));
   $("rows").addEventListener("click", (event) => {
@@ -352,10 +366,10 @@
   addEventListener("afterprint", () => { state.rows = onScreen; showRows(); });
 
   const kept = recall();
-  root.setAttribute("data-on", "");
+  $("explore").hidden = false;
+  measure();
   showWords();
   for (const name of ["v", "h", "e", "m", "s", "t"]) if (kept.has(name)) form.elements[name].value = kept.get(name);
   form.elements.o.checked = kept.has("o");
   show();
-  $("explore").hidden = false;
 })();

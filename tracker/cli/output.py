@@ -59,12 +59,20 @@ def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
     write(text, out, "--out")
 
 
-def write(text: str, out: Path, option: str) -> None:
-    """Write a text to the file that an option names."""
+def write(content: str | bytes, out: Path, option: str) -> None:
+    """Write a text or bytes to the file that an option names."""
     try:
-        out.write_text(text, encoding="utf-8")
+        out.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as flaw:
         raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with {option}") from flaw
+
+
+def make(folder: Path, option: str) -> None:
+    """Make the folder that an option names, where it does not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as flaw:
+        raise Trouble(f"{folder} cannot be made: {flaw.strerror or flaw}; name another one with {option}") from flaw
 
 
 def fails(answer: Comparison, fail_on: str) -> bool:
