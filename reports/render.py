@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from reports import doubts, escapes, facts, numbers, phrases
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
-from store.records import Run
+from store.records import Run, Unmatched
 
 TEMPLATES = Path(__file__).parent / "templates"
 COMMENT_LIMIT = 60_000
@@ -180,6 +180,11 @@ def _environment(lang: str, escape: Escape) -> Environment:
     return environment
 
 
+def _links(row: Unmatched) -> list[tuple[str, Markup]]:
+    """Text and address of each link of a row: what `addresses` lets through needs no escape."""
+    return [(url.partition("/actions/")[2], Markup(url)) for url in doubts.addresses(row)]
+
+
 def _run_url(run: Run) -> Markup:
     return Markup(facts.run_url(run) or "")
 
@@ -204,6 +209,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "interval_cell": phrases.interval,
         "label": phrases.label,
         "left_out": phrases.left_out,
+        "links": _links,
         "metric": phrases.metric_name,
         "metric_cell": phrases.metric_cell,
         "note": doubts.note,
@@ -225,5 +231,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "values_cell": phrases.values,
         "verdict": phrases.verdict_name,
         "verdict_cell": phrases.verdict_cell,
+        "why": doubts.why,
+        "why_linked": partial(doubts.why, linked=True),
     }
 )

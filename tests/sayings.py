@@ -190,6 +190,8 @@ VALUES: dict[str, object] = {
     "image": "vllm/vllm-openai:nightly", "candidate": "nb", "metric": "median_tpot", "metrics": "tput_per_gpu",
     "field": "num_gpus", "fields": "isl osl", "spelling": "b200-zeta9", "run": "30000000001/1", "task": "gsm8k",
     "verdict": "equivalent", "path": ".github/workflows/e2e-tests.yml", "event": "workflow_dispatch", "branch": "fix-2",
+    "job": "single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8 c64", "conclusion": "timed_out", "labels": "sweep-enabled",
+    "url": "https://github.com/o/r/actions/runs/30000000001/job/5",
     "unit": "ms", "true": "ms", "left_out": "a/b:v1.2", "model": "dsr1",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""

@@ -15,7 +15,7 @@ from store.readers import read
 from store.records import Batch, Caveat, Comparison, Finding, Point, Run, RunKey, Score, Trouble, Unmatched
 from store.runs import standing
 from store.thresholds import Thresholds
-from tracker import describe, sides
+from tracker import coverage, describe, sides
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
@@ -218,17 +218,20 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+        wanted = coverage.asked(new)
+        rows = coverage.settled(wanted, new, (*told.apart(apart), *told.invalid()), past)
         return Comparison(
             candidate=new.runs,
             baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
             against=str(baseline),
             findings=describe.ordered(map(told.finding, found)),
-            unmatched=(*told.apart(apart), *told.invalid()),
+            unmatched=rows,
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
             caveats=_caveats(new, question.metrics),
             levels=sides.levels(history, new),
+            coverage=coverage.coverage(wanted, new, rows),
         )
 
 

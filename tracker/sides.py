@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -17,7 +18,18 @@ from store import images
 from store.duck import Store, said_by
 from store.identity import series_key
 from store.readers import read
-from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
+from store.records import (
+    ChangelogEntry,
+    Expected,
+    JobCount,
+    JobRun,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+)
 from store.runs import standing
 from tracker import workload
 from tracker.pairs import Baseline
@@ -49,6 +61,9 @@ class Side:
     series: Mapping[str, Series]
     configs: frozenset[str]
     jobs: tuple[JobCount, ...] = ()
+    job_runs: tuple[JobRun, ...] = ()
+    expected: tuple[Expected, ...] = ()
+    changelog: tuple[ChangelogEntry, ...] = ()
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -125,7 +140,9 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     kept = whole.points.filter(pl.col("image").is_in(list(same)))
     rows = whole.frame.filter(pl.col("image").is_in(list(same)))
     scores = tuple(score for score in whole.scores if score.image in same)
-    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]))
+    # What the runs promised is more than one image: beside it everything else would be missing.
+    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "changelog": ()}
+    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]), **unasked)
 
 
 def _is_image(text: str, wanted: str) -> bool:
@@ -146,6 +163,9 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+        job_runs=tuple(job for run in current for job in store.job_runs(run.key)),
+        expected=tuple(one for run in current for one in store.expected(run.key)),
+        changelog=tuple(entry for run in current for entry in store.changelog(run.key)),
     )
 
 
