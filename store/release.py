@@ -20,7 +20,8 @@ import requests
 from github.GitRelease import GitRelease
 from github.GitReleaseAsset import GitReleaseAsset
 
-from store.github import PATIENCE, Access, Artifact, Expired, Reader, Refused, TooLarge, _artifact
+from store.credentials import Refused
+from store.github import PATIENCE, Access, Artifact, Expired, Reader, TooLarge, _artifact
 from store.patience import Patience, delay_of
 from store.records import Trouble
 from store.travel import MOST_BYTES
