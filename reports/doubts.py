@@ -14,7 +14,7 @@ from reports import numbers
 from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
-from reports.phrases import label, metric_name, task_name, verdict_name
+from reports.phrases import SIDES, label, metric_name, side, task_name, verdict_name
 from store.metrics import METRICS
 from store.records import Caveat, Value, Verdict
 
@@ -106,6 +106,26 @@ _COMPARISON = {
         N_("The run is not an official sweep: its branch is %(branch)s."),
         N_("The run is not an official sweep: its branch is unknown."),
     ),
+    "unofficial_fork": (N_("The run is not an official sweep: its commit comes from the fork %(repository)s."),),
+    "unofficial_label": (N_("The run is not an official sweep: the label %(label)s shortened it."),),
+    "unofficial_reuse": (N_("The run is not an official sweep: one with the label %(label)s may not be reused."),),
+    "trimmed_sweep": (
+        N_(
+            "The label %(label)s trimmed this sweep to the lowest concurrency of each group:"
+            " the others were not asked for."
+        ),
+    ),
+    "engine_patch": (N_("The label %(label)s says that files of the engine were changed."),),
+    "withdrawn": (
+        N_("Run %(run)s is withdrawn since %(since)s and not judged: %(reason)s."),
+        N_("Withdrawn and not judged."),
+    ),
+    "withdrawn_cited": (
+        N_(
+            "Correction: an earlier version of this report compared with run %(run)s,"
+            " withdrawn since %(since)s: %(reason)s."
+        ),
+    ),
     "denominator_suspicious": (N_("Throughput per GPU seems to be divided by another number of GPUs."),),
     "intvty_inconsistent": (N_("Interactivity is not the inverse of TPOT in this row."),),
     "interactivity_disagrees": (N_("Interactivity is not the inverse of TPOT in this row."),),
@@ -118,8 +138,27 @@ _COMPARISON = {
     "advisory_only": (N_("Only advisory metrics moved; they never decide a verdict alone."),),
     "tail_noise": (N_("Tails scatter much more than medians."),),
     "harness_event": (
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (PR %(pull)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (commit %(commit)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s."
+        ),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (PR %(pull)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (commit %(commit)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s."),
         N_("The test harness changed between the sides: %(event)s."),
         N_("The test harness changed between the sides."),
+    ),
+    "metric_redefined": (
+        N_("%(metric)s was not judged where its definition changed between the sides, on %(date)s: %(event)s."),
+        N_("A metric was not judged where its definition changed between the sides."),
     ),
     "moved_together": (
         N_("Configurations with different images moved together: %(number)s."),
@@ -163,6 +202,20 @@ _POINTS = {
         N_("Too many requests failed."),
     ),
     "completion_unknown": (N_("It is not known how many requests succeeded."),),
+    "benchmark_outcome": (N_("The benchmark ended as %(status)s."),),
+    "short_run": (N_("Measured for %(measured)s s, nominally %(nominal)s s: the run was cut off."),),
+    "silence": (N_("No request for %(seconds)s s: traffic had stalled."),),
+    "clock_disagrees": (N_("The row says that it took %(duration)s s, start and end say %(clock)s s."),),
+    "power_declared_invalid": (N_("Power and energy left out: the row itself calls them invalid."),),
+    "power_implausible": (N_("Power and energy left out: %(metric)s is %(value)s."),),
+    "power_gpu_count": (N_("Power and energy left out: they cover %(measured)s GPUs, the topology has %(topology)s."),),
+    "power_window": (N_("Power and energy left out: their window is %(ratio)s times the measurement."),),
+    "power_queries": (
+        N_("Power and energy left out: %(each)s J a query for %(queries)s queries are not %(energy)s J in all."),
+    ),
+    "power_role_local": (
+        N_("Power and energy left out: this era counts them for one role, not for the whole deployment."),
+    ),
     "gpu_count_disagrees": (
         N_("%(field)s says %(said)s GPUs, the topology has %(topology)s."),
         N_("The number of GPUs disagrees with the topology."),
@@ -258,6 +311,12 @@ _REJECTIONS = {
     "eval_failed": (N_("The eval failed at this concurrency."),),
     "bad_run": (N_("The run object cannot be read."),),
     "unknown_run": (N_("The row names a run that the file does not hold."),),
+    "bad_config": (
+        N_("The master config of %(field)s cannot be read, so its points are not expected."),
+        N_("A master config cannot be read, so its points are not expected."),
+    ),
+    "other_run": (N_("The file speaks of another run."),),
+    "other_pull_request": (N_("The file speaks of another pull request than the run."),),
     "unknown_shape": (N_("No reader knows this kind of file."),),
     "bad_archive": (N_("The archive cannot be read."),),
     "archive_too_large": (N_("The archive unpacks to more than is allowed."),),
@@ -293,6 +352,29 @@ SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Every code with its sentences. A code that the rules can emit and that is not here fails a test."""
 
+EVENT_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "agentx_axis": N_("interactivity of AgentX by full responses and end-to-end time"),
+        "agentx_harness_v03": N_("AgentX harness v0.3"),
+        "agentx_nested": N_("AgentX rows with nested metrics"),
+        "agentx_requests": N_("AgentX requests with errors no longer counted"),
+        "client_tokenizer": N_("tokenizer of client and server made the same"),
+        "context_parallel_gpus": N_("context parallelism counted in the number of GPUs"),
+        "eval_thresholds": N_("eval thresholds per model"),
+        "eval_topology": N_("topology fields of eval rows"),
+        "failed_requests_gate": N_("a job fails when more than 5%% of its requests fail"),
+        "multinode_rows": N_("rows of several nodes name both roles"),
+        "percentile_set": N_("percentiles of the client, P90 and P99.9 added"),
+        "pipeline_parallel_gpus": N_("pipeline parallelism counted in the number of GPUs"),
+        "power_schema_2": N_("energy per token of the whole deployment instead of a role"),
+        "role_denominators": N_("input and output throughput divided by the GPUs of a role"),
+        "sequence_1k1k_deprecated": N_("sequence 1024/1024 no longer measured by default"),
+        "sequence_1k8k_dropped": N_("sequence 1024/8192 no longer measured"),
+        "sweeps_by_changelog": N_("sweeps selected by changelog entries instead of every night"),
+    }
+)
+"""The shipped events of the test harness in words; an event of a user's own is told by its name."""
+
 _SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
 _POINTS_OF_SCORE = frozenset({"growth", "difference"})
 _LOGS = frozenset({"change"})
@@ -324,12 +406,8 @@ def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:
 
 def _said(name: str, value: Value) -> Said:
     """A value of a caveat as text, by what its name means."""
-    if name == "metric" and isinstance(value, str):
-        return metric_name(value) if value in METRICS else value
-    if name == "task" and isinstance(value, str):
-        return task_name(value)
-    if name == "verdict" and isinstance(value, str):
-        return verdict_name(Verdict(value)) if value in set(Verdict) else value
+    if isinstance(value, str):
+        return _WORDS[name](value) if name in _WORDS else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return _bare(value)
     for names, say in _NUMBERS:
@@ -337,6 +415,17 @@ def _said(name: str, value: Value) -> Said:
             return say(float(value))
     return numbers.plain(value)
 
+
+_WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
+    {
+        "metric": lambda value: metric_name(value) if value in METRICS else value,
+        "task": task_name,
+        "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,
+        "event": lambda value: phrase(EVENT_NAMES[value]) if value in EVENT_NAMES else value,
+        "on_day_of": lambda value: side(value) if value in SIDES else value,
+    }
+)
+"""Texts that have a name in every language, by the name of the value."""
 
 _NUMBERS: tuple[tuple[frozenset[str], Callable[[float], str]], ...] = (
     (_SCORES, numbers.score),

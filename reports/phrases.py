@@ -368,13 +368,31 @@ def doubt(finding: Finding) -> Value:
             parts.append(phrase(N_("p %(p)s"), p=numbers.relation(finding.p)))
         before, after = numbers.count(finding.n_baseline), numbers.count(finding.n_candidate)
         parts.append(phrase(N_("runs %(before)s against %(after)s"), before=before, after=after))
-    if finding.mde is not None and finding.effect is not None and finding.verdict not in _MOVED:
-        least = numbers.detectable(finding.mde, numbers.kind(finding))
-        parts.append(phrase(N_("smallest detectable change %(size)s"), size=least))
+    if finding.verdict not in _MOVED:
+        parts += _visible(finding)
     return clauses(parts)
 
 
+def _visible(finding: Finding) -> list[Value]:
+    """The smallest change that could have been seen, where there is one."""
+    if finding.mde is None or finding.effect is None:
+        return []
+    least = numbers.detectable(finding.mde, numbers.kind(finding))
+    return [phrase(N_("smallest detectable change %(size)s"), size=least)]
+
+
 _MOVED = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.RECOVERY})
+
+
+def sure(finding: Finding) -> Value:
+    """How sure a finding is, with the smallest detectable change for every verdict; a dash where nothing is known."""
+    told, seen = doubt(finding), _visible(finding) if finding.verdict in _MOVED else []
+    return clauses([told, *seen] if told else seen) or numbers.NOTHING
+
+
+def has_values(finding: Finding) -> bool:
+    """True when there are measured values to show."""
+    return values(finding) != numbers.NOTHING
 
 
 def told(finding: Finding, beside_strict: bool = False) -> Phrase:
@@ -523,6 +541,14 @@ def foot(facts: Facts) -> Phrase:
         against=facts.against or numbers.NOTHING,
         version=facts.rules_version or numbers.NOTHING,
     )
+
+
+def everything(facts: Facts) -> Value:
+    """The command that prints every row, also those that a document left out; empty for runs that no store has."""
+    if len(facts.candidate.rows) != 1 or facts.candidate.rows[0].id <= 0 or not facts.against:
+        return ""
+    command = f"tracker compare run:{facts.candidate.rows[0].key} --against {facts.against} --format json"
+    return phrase(N_("All rows: %(command)s"), command=command)
 
 
 @dataclass(frozen=True, slots=True)

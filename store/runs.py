@@ -23,6 +23,21 @@ OFFICIAL_WORKFLOWS = frozenset(
 OFFICIAL_EVENTS = frozenset({"push", "schedule"})
 OFFICIAL_BRANCH = "main"
 
+SHORTENED = frozenset({"agentx-fast", "evals-only"})
+"""Labels of sweeps that measured less of every point (AgentX for 20 minutes) or none: never official."""
+
+TRIMMED = "sweep-enabled"
+"""The label of a sweep of the lowest concurrency of each group. Its points are measured in full, so they count where
+the run is official by itself; but the merge rules let no such sweep be reused, so no comment makes it official."""
+
+FULL = frozenset(
+    "full-sweep-fail-fast full-sweep-enabled full-sweep-fail-fast-no-canary non-canary-full-sweep-enabled".split()
+)
+"""Labels of whole sweeps: where one of them is set as well, the trimming one is left over from an earlier push."""
+
+PATCHED = "engine-patch"
+"""The label of a pull request that changes files of the engine: told beside the results."""
+
 RENAMED = {"semianalysisai/inferencemax": "SemiAnalysisAI/InferenceX"}
 """Repositories that moved: old links redirect, so the store knows one name."""
 
@@ -104,24 +119,51 @@ def dated(run: Run, day: datetime) -> Run:
 
 
 def standing(run: Run) -> Standing:
-    """Official is what the sweep's own workflow measured on main, or what somebody published.
+    """Official is what the sweep measured on main, what somebody published, or what an authorised comment reused.
 
-    A conclusion does not matter: a green run of another workflow is not official, and a red sweep is.
+    Of these, what a fork's commit measured is not, nor what a label shortened. A conclusion does not matter: a green
+    run of another workflow is not official, and a red sweep is. What was withdrawn later is not official either: that
+    is the store's to say (`Store.standing`), since it may change any day.
 
     >>> run = parse_run({"id": 1, "run_started_at": "2026-06-14T04:08:16Z", "event": "push", "head_branch": "main",
     ...                  "path": ".github/workflows/e2e-tests.yml"})
     >>> [reason.code for reason in standing(run).reasons]
     ['unofficial_path']
     """
-    if run.published:
-        return Standing(True)
+    reasons = (*_without_grounds(run), *_bars(run))
+    return Standing(not reasons, reasons)
+
+
+def _without_grounds(run: Run) -> tuple[Caveat, ...]:
+    """Why nothing makes the run official; empty where one thing does."""
+    trimmed = TRIMMED in run.labels and not FULL & set(run.labels)
+    if run.published or (run.reused_by is not None and not trimmed):
+        return ()
     path = (run.path or "").partition("@")[0]
-    reasons = (
+    return (
+        *((Caveat.of("unofficial_reuse", label=TRIMMED),) if run.reused_by is not None else ()),
         *((Caveat.of("unofficial_path", path=run.path),) if path not in OFFICIAL_WORKFLOWS else ()),
         *((Caveat.of("unofficial_event", event=run.event),) if run.event not in OFFICIAL_EVENTS else ()),
         *((Caveat.of("unofficial_branch", branch=run.head_branch),) if run.head_branch != OFFICIAL_BRANCH else ()),
     )
-    return Standing(not reasons, reasons)
+
+
+def _bars(run: Run) -> tuple[Caveat, ...]:
+    """What forbids a run to be official whatever speaks for it."""
+    home, head = run.repository.lower(), (run.head_repository or "").lower()
+    fork = (Caveat.of("unofficial_fork", repository=run.head_repository),) if home and head and home != head else ()
+    return (*fork, *(Caveat.of("unofficial_label", label=label) for label in run.labels if label in SHORTENED))
+
+
+def telling_labels(run: Run) -> tuple[Caveat, ...]:
+    """What the labels of a run say of its rows without taking anything from its standing.
+
+    >>> [told.code for told in telling_labels(Run(1, 1, datetime(2026, 1, 1, tzinfo=UTC), labels=("sweep-enabled",)))]
+    ['trimmed_sweep']
+    """
+    trimmed = TRIMMED in run.labels and not FULL & set(run.labels)
+    patched = (Caveat.of("engine_patch", label=PATCHED),) if PATCHED in run.labels else ()
+    return (*((Caveat.of("trimmed_sweep", label=TRIMMED),) if trimmed else ()), *patched)
 
 
 def parse_url(url: str) -> RunLink | None:

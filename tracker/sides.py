@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,11 +15,24 @@ import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import series_key
+from store.identity import curve_key, series_key
 from store.readers import read
-from store.records import JobCount, Level, Rejection, Run, RunKey, Score, Series, Trouble
-from store.runs import standing
-from tracker import workload
+from store.records import (
+    Caveat,
+    Finding,
+    JobCount,
+    Level,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+    Unmatched,
+    Withdrawal,
+)
+from tracker import harness, workload
+from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
@@ -49,6 +62,10 @@ class Side:
     series: Mapping[str, Series]
     configs: frozenset[str]
     jobs: tuple[JobCount, ...] = ()
+    withdrawn: tuple[Caveat, ...] = ()
+    """Why runs of it are withdrawn whole."""
+    withdrawn_scores: tuple[tuple[Score, Caveat], ...] = ()
+    """Scores that it had, each with the reason why it counts no more."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -61,20 +78,22 @@ class Side:
 
 
 @contextmanager
-def opened(store: Path, archive: Path) -> Iterator[Store | None]:
+def opened(store: Path, archive: Path, withdrawn: Sequence[Withdrawal] = ()) -> Iterator[Store | None]:
     """The store to read from, or None when nothing has ever been landed."""
     if not store.exists():
         yield None
         return
-    with Store.open(store, archive, read_only=True) as found:
+    with Store.open(store, archive, read_only=True, withdrawn=withdrawn) as found:
         yield found
 
 
 @contextmanager
-def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator[Side]:
+def candidate(
+    text: str, past: Store | None, metrics: Sequence[str], withdrawn: Sequence[Withdrawal] = ()
+) -> Iterator[Side]:
     """The candidate that a text names. A path is landed in a store of its own that is gone afterwards."""
     if text.strip() and (path := Path(text)).exists():
-        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder)) as own:
+        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder), withdrawn) as own:
             yield _side(own, [RunKey(*row) for row in own.runs().select("id", "attempt").rows()], metrics)
         return
     if past is None:
@@ -83,8 +102,8 @@ def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator
 
 
 @contextmanager
-def _apart(path: Path, folder: Path) -> Iterator[Store]:
-    with Store.open(":memory:", folder / "archive") as store:
+def _apart(path: Path, folder: Path, withdrawn: Sequence[Withdrawal]) -> Iterator[Store]:
+    with Store.open(":memory:", folder / "archive", withdrawn=withdrawn) as store:
         store.land_many(read([path]))
         yield store
 
@@ -93,7 +112,7 @@ def _chosen(text: str, past: Store, metrics: Sequence[str]) -> Side:
     if text == "latest":
         newest = past.newest_run()
         if newest is None:
-            raise Trouble("the store is empty: land a sweep first with `tracker ingest PATH`")
+            raise Trouble("the store holds no run that counts: land a sweep first with `tracker ingest PATH`")
         return _side(past, [newest.key], metrics)
     if found := _RUN.fullmatch(text):
         return _side(past, [_known(past, int(found[1]), found[2])], metrics)
@@ -146,6 +165,8 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+        withdrawn=tuple(reason for run in current if (reason := store.withdrawn(run.key))),
+        withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
     )
 
 
@@ -180,7 +201,13 @@ def _named_run(past: Store, baseline: Baseline) -> Run:
     run = past.run(_known(past, int(number), attempt or None))
     if run is None:
         raise Trouble(f"run {baseline.value} is not in the store: land it with `tracker ingest`")
-    reasons = standing(run).reasons
+    if reason := past.withdrawn(run.key):
+        said = dict(reason.values)
+        raise Trouble(
+            f"run {run.key} is withdrawn since {said['since']} ({said['reason']}), so it cannot be a baseline: "
+            "name another one, or take it out of the file of withdrawals"
+        )
+    reasons = past.standing(run.key).reasons
     if reasons:
         why = ", ".join(f"{name} {value}" for reason in reasons for name, value in reason.values)
         raise Trouble(
@@ -223,16 +250,60 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
     newest = past.newest_of_configs(new.configs, new.newest, {run.id for run in new.runs})
     for key in sorted(set(newest.values())):
         configs = [config for config, run in newest.items() if run == key]
-        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs))
+        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs) & (pl.col("status") != "withdrawn"))
 
 
-def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
-    """Both sides without what was measured under another workload."""
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """Both sides without what may not be compared (tidy), what that was, and when everything was measured."""
+
+    history: pl.DataFrame
+    candidate: pl.DataFrame
+    apart: tuple[Unmatched, ...]
+    findings: tuple[Finding, ...]
+    """Metrics of curves that were redefined between the sides."""
+    timeline: Timeline
+
+
+def comparable(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event] = EVENTS) -> Comparable:
+    """Both sides without what was measured under another workload or by another definition."""
+    asked = _same_workload(past, new, rows)
+    timeline = _timeline(past, new, rows, events)
+    found = harness.part(asked.history, asked.candidate, _curves(new), timeline)
+    return Comparable(found.history, found.candidate, (*asked.apart, *found.apart), found.findings, timeline)
+
+
+def _same_workload(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
     valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
     told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
     said = {key: facts for key, facts in told if facts}
     earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
     return workload.alike(rows, new.frame, new.series, said, earlier)
+
+
+def _curves(new: Side) -> dict[str, Series]:
+    return {curve_key(one): one for one in new.series.values()}
+
+
+LATE_UPLOAD = timedelta(days=30)
+"""A row may be this much younger or older than the start of its run's newest attempt: no run lives longer."""
+
+
+def _timeline(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event]) -> Timeline:
+    """When every run of both sides measured each curve. Times of rows are looked up only where an event is near."""
+    own = new.points.select("run", "curve", earliest=pl.coalesce("created_at", "started_at"))
+    started = rows.select("run", "curve", earliest="started_at").unique()
+    both = pl.concat([own, started], how="vertical_relaxed")
+    rough = harness.spans(both.with_columns(latest=pl.col("earliest")))
+    if past is None or not Timeline.of(events, rough, LATE_UPLOAD).events:
+        return Timeline.of(events, rough)
+    exact = harness.spans(past.measured(new.curves))
+    mine = set(own["run"])
+    return Timeline.of(events, {place: _exact(exact, place, when, mine) for place, when in rough.items()})
+
+
+def _exact(exact: Mapping[tuple[str, str], Span], place: tuple[str, str], rough: Span, mine: Collection[str]) -> Span:
+    return rough if place[0] in mine else exact.get(place, rough)
 
 
 def with_learned_scales(settings: Settings, past: Store | None) -> Settings:

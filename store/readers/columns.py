@@ -28,7 +28,8 @@ IDENTITY = frozenset(
 PROVENANCE = frozenset(
     (
         "conc users router kv_p2p_transfer kv_offload_backend allocated_cpu_dram_gb workers benchmark_outcome"
-        " result_schema_version dataset request_accounting label records_profiled records_error_dropped"
+        " result_schema_version qps_window_seconds qps_samples dataset request_accounting label"
+        " records_profiled records_error_dropped"
         " run_id run_attempt run_url created_at date id config_id server_log_id"
         " curve_date curve_workflow_run_id curve_run_started_at warnings power_audit power_invalid_reasons"
     ).split()

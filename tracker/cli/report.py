@@ -68,18 +68,14 @@ def command(
 
 def _draw(answer: Comparison, folder: Path, lang: str) -> int:
     """Write the pictures of each language that was asked for; returns how many."""
-    from reports.charts import pictures
-    from reports.language import BILINGUAL
+    from reports.charts import drawings, languages
     from tracker.cli import output
 
-    drawn = [
-        (folder / f"{picture.name}.{code}", picture)
-        for code in (BILINGUAL if lang == "both" else (lang,))
-        for picture in pictures(answer, code)
-    ]
+    drawn = [one for code in languages(lang) for one in drawings(answer, code)]
     output.make(folder, "--charts")
-    for path, picture in drawn:
-        output.write(picture.png(), Path(f"{path}.png"), "--charts")
-        output.write(f"{picture.alt}\n", Path(f"{path}.txt"), "--charts")
-        output.write(f"{json.dumps(picture.spec, ensure_ascii=False)}\n", Path(f"{path}.vl.json"), "--charts")
+    for one in drawn:
+        stem = f"{one.name}.{one.lang}"
+        output.write(one.picture().png, folder / f"{stem}.png", "--charts")
+        output.write(f"{one.alt}\n", folder / f"{stem}.txt", "--charts")
+        output.write(f"{json.dumps(one.spec, ensure_ascii=False)}\n", folder / f"{stem}.vl.json", "--charts")
     return len(drawn)
