@@ -14,7 +14,7 @@ from reports import numbers
 from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
-from reports.phrases import SIDES, label, metric_name, side, task_name, verdict_name
+from reports.phrases import KINDS, SIDES, kind, label, metric_name, side, task_name, verdict_name
 from store.metrics import METRICS
 from store.records import Caveat, Value, Verdict
 
@@ -84,7 +84,70 @@ _COMPARISON = {
         N_("Nothing confirms that the latencies are in %(unit)s."),
         N_("Nothing confirms the unit of the latencies."),
     ),
+    "image_rollback": (
+        N_("The image %(image)s is one that run %(run)s had measured before the baseline's."),
+        N_("The image is one that was measured before the baseline's."),
+    ),
+    "image_not_of_config": (
+        N_("The config names the image %(config)s, the row %(row)s."),
+        N_("The image of the row is not the one that its config names."),
+    ),
+    "client_image": (
+        N_("The client ran from the image %(client)s, the server from %(server)s."),
+        N_("Client and server ran from different images."),
+    ),
     "recipe_changed": (N_("The recipe changed between the sides."),),
+    "recipe_unknown": (N_("One side only names its recipe, so it is not known whether the recipe is the same."),),
+    "router_differs": (
+        N_("The metadata names router version %(named)s, the changelog installs %(installed)s."),
+        N_("The router version of the metadata is not the one that the changelog installs."),
+    ),
+    "setting_changed": (
+        N_("%(field)s was %(baseline)s, now %(candidate)s."),
+        N_("A setting changed between the sides."),
+    ),
+    "topology_changed": (
+        N_("%(config)s: topology %(baseline)s on the baseline's side only, %(candidate)s on the candidate's only."),
+        N_("The topologies differ between the sides."),
+    ),
+    "kind_changed": (
+        N_("The runs are of different kinds: baseline %(kind_before)s, candidate %(kind_after)s."),
+        N_("The runs are of different kinds."),
+    ),
+    "reused_run": (
+        N_("Run %(run)s measured; run %(by)s published its rows on %(date)s without measuring again."),
+        N_("Run %(run)s measured; run %(by)s published its rows without measuring again."),
+        N_("The rows were published by another run than the one that measured them."),
+    ),
+    "measured_nothing": (
+        N_("Run %(run)s has no rows of its own."),
+        N_("The run has no rows of its own."),
+    ),
+    "trimmed_sweep": (
+        N_(
+            "Run %(run)s has the label %(label)s: it was trimmed to the lowest concurrency of each group and is not a"
+            " whole curve."
+        ),
+        N_("The sweep was trimmed to the lowest concurrency of each group and is not a whole curve."),
+    ),
+    "part_of_curve": (
+        N_("A trimmed sweep: this speaks of the points that it has (%(points)s), not of the whole curve."),
+        N_("A trimmed sweep: this speaks of the points that it has, not of the whole curve."),
+    ),
+    "agentx_fast": (
+        N_(
+            "Run %(run)s has the label %(label)s: its AgentX profile was shortened, which no full run is compared with."
+        ),
+        N_("The AgentX profile was shortened, which no full run is compared with."),
+    ),
+    "engine_patch": (
+        N_("Run %(run)s has the label %(label)s: files of the engine were modified in the image."),
+        N_("Files of the engine were modified in the image."),
+    ),
+    "evals_only": (
+        N_("Run %(run)s has the label %(label)s: no throughput is expected of it."),
+        N_("No throughput is expected of this run."),
+    ),
     "workload_differs": (
         N_("The workload differs: %(field)s was %(baseline)s, now %(candidate)s."),
         N_("The workload differs between the sides."),
@@ -109,13 +172,6 @@ _COMPARISON = {
     "unofficial_fork": (N_("The run is not an official sweep: its commit comes from the fork %(repository)s."),),
     "unofficial_label": (N_("The run is not an official sweep: the label %(label)s shortened it."),),
     "unofficial_reuse": (N_("The run is not an official sweep: one with the label %(label)s may not be reused."),),
-    "trimmed_sweep": (
-        N_(
-            "The label %(label)s trimmed this sweep to the lowest concurrency of each group:"
-            " the others were not asked for."
-        ),
-    ),
-    "engine_patch": (N_("The label %(label)s says that files of the engine were changed."),),
     "withdrawn": (
         N_("Run %(run)s is withdrawn since %(since)s and not judged: %(reason)s."),
         N_("Withdrawn and not judged."),
@@ -422,6 +478,8 @@ _WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
         "task": task_name,
         "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,
         "event": lambda value: phrase(EVENT_NAMES[value]) if value in EVENT_NAMES else value,
+        "kind_before": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
+        "kind_after": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
         "on_day_of": lambda value: side(value) if value in SIDES else value,
     }
 )
@@ -452,7 +510,9 @@ def alarms(entry: Moved) -> Said:
 
 
 def note(what: Note) -> Phrase:
-    """A doubt with the things that carry it, or with their number where most carry it."""
+    """A doubt with the things that carry it, or with their number where most carry it; alone where it is about runs."""
+    if not what.number:
+        return sentence(what.caveat)
     if what.is_general:
         number, total = numbers.count(what.number), numbers.count(what.total)
         said = sentence(what.caveat)

@@ -6,9 +6,9 @@ A machine looks for exact English words in a sign-off, so these sentences are in
 from __future__ import annotations
 
 from reports import doubts, numbers
-from reports.facts import FAILED_GATE, Facts, number_of
+from reports.facts import FAILED_GATE, Facts, no_difference, not_same, number_of
 from reports.language import Phrase, Value, listing, phrase
-from reports.phrases import task_name
+from reports.phrases import image_change, kind, measured, published, run_name, started, task_name
 from store.records import Finding, Run, Scope, Verdict
 
 _NOT_MEASURED = (Verdict.MISSING, Verdict.FAILED, Verdict.INVALID)
@@ -24,15 +24,28 @@ def evidence(facts: Facts) -> list[Phrase]:
         *_jobs(facts),
         *_ranges(facts),
         *_images(facts),
-        *(doubts.sentence(caveat) for caveat in facts.caveats),
+        *_baseline(facts),
+        *_differences(facts),
     ]
+
+
+def _origin(facts: Facts, run: Run) -> dict[str, Value]:
+    """What kind of run it was, and its dates: of measuring, of the run, of publication."""
+    told = facts.provenance_of(run)
+    return {
+        "kind": kind(told.kind),
+        "measured": measured(told),
+        "started": started(run),
+        "published": "with the run" if published(run) == numbers.NOTHING else published(run),
+    }
 
 
 def _run(facts: Facts, run: Run) -> Phrase:
     total = facts.total_points
     return phrase(
         "Run Sweep %(id)s (attempt %(attempt)s, head %(head)s, conclusion %(conclusion)s) measured"
-        " %(points)s of %(total)s points.",
+        " %(points)s of %(total)s points (%(kind)s; measured %(measured)s, run %(started)s, published %(published)s).",
+        **_origin(facts, run),
         id=str(run.id),
         attempt=str(run.attempt),
         head=run.head_sha or "unknown",
@@ -105,3 +118,38 @@ def _images(facts: Facts) -> list[Phrase]:
     """Every image of the candidate, whole: a sign-off quotes it exactly."""
     names: list[Value] = [*sorted({pair.after for pair in facts.images.rows if pair.after})]
     return [phrase("Using %(images)s.", images=listing(names))] if names else []
+
+
+BASELINE_RUNS = 3
+"""Baseline runs that are named; the others are counted."""
+
+
+def _baseline(facts: Facts) -> list[Phrase]:
+    """What the candidate was compared with."""
+    named: list[Value] = [
+        phrase(
+            "run %(run)s (%(kind)s; measured %(measured)s, run %(started)s, published %(published)s)",
+            run=run_name(run),
+            **_origin(facts, run),
+        )
+        for run in facts.baseline.rows[:BASELINE_RUNS]
+    ]
+    if not named:
+        return []
+    more = facts.baseline.total - len(named)
+    images: list[Value] = [*sorted({pair.before for pair in facts.images.rows if pair.before})]
+    said = {"against": facts.against, "runs": listing(named)}
+    return [
+        phrase("Compared with (%(against)s): %(runs)s.", **said),
+        *([phrase("Further baseline runs: %(number)s.", number=numbers.count(more))] if more else []),
+        *([phrase("Baseline images: %(images)s.", images=listing(images))] if images else []),
+    ]
+
+
+def _differences(facts: Facts) -> list[Phrase]:
+    """What differs between the sides, then the doubts that are no difference."""
+    return [
+        *(image_change(pair) for pair in not_same(facts.images).rows),
+        *(doubts.note(what) for what in facts.differs.rows),
+        *(doubts.sentence(caveat) for caveat in no_difference(facts.caveats)),
+    ]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from reports.things import (
     FAILED_GATE,
@@ -36,11 +36,26 @@ from reports.things import (
     told_verdict,
     worst_first,
 )
+from store.identity import layout_text, sequence_text
 from store.images import Kind, Sameness, compare, parse
-from store.records import Caveat, Comparison, Finding, JobCount, Rejection, Run, Scope, Unmatched, Verdict
+from store.records import (
+    Caveat,
+    Comparison,
+    Finding,
+    JobCount,
+    Provenance,
+    Rejection,
+    Run,
+    RunKey,
+    Scope,
+    Unmatched,
+    Verdict,
+)
+from store.runs import provenance
 
 __all__ = [
     "BY_IMPORTANCE",
+    "DIFFERENCES",
     "FAILED_GATE",
     "FOLDED_ROWS",
     "GENERAL_FROM",
@@ -66,11 +81,13 @@ __all__ = [
     "badness",
     "curve_text",
     "decides",
+    "differences",
     "gate",
     "is_bad",
     "is_eval",
     "longest",
     "misses_gate",
+    "no_difference",
     "not_same",
     "number_of",
     "outer",
@@ -84,6 +101,7 @@ __all__ = [
 """What the other modules ask for, that of `reports.things` with it: one module answers for facts."""
 
 Row: TypeAlias = Finding | Unmatched
+_Said = TypeVar("_Said", "Note", Caveat)
 Keep: TypeAlias = Callable[[Row], bool]
 Counts: TypeAlias = tuple[tuple[Verdict, int], ...]
 
@@ -133,10 +151,10 @@ def outer(listed: Listed[Moved]) -> Listed[Moved]:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A doubt, the first findings that carry it, and how many carry it of how many."""
+    """A doubt, the first things that carry it, and how many carry it of how many; none where it is about the runs."""
 
     caveat: Caveat
-    rows: tuple[Finding, ...]
+    rows: tuple[Row, ...]
     number: int
     total: int
 
@@ -238,6 +256,13 @@ class Facts:
     rules_version: str
     hidden: Hidden | None
     history: Listed[Trace]
+    differs: Listed[Note]
+    """What differs between the sides besides their images."""
+    provenance: Mapping[RunKey, Provenance]
+
+    def provenance_of(self, run: Run) -> Provenance:
+        """What is known of a run's kind and of the time of its rows."""
+        return self.provenance.get(run.key) or provenance(run)
 
     @property
     def total_points(self) -> int:
@@ -298,6 +323,8 @@ def select(
         rules_version=comparison.rules_version,
         hidden=_hidden(every, shown, filtered_by),
         history=Listed(shown.traces(history or {})),
+        differs=Listed(differences(comparison)),
+        provenance=comparison.provenance,
     )
 
 
@@ -517,7 +544,7 @@ class Chooser:
         return tuple(sorted([*(f for f in rows if f.scope is not Scope.POINT), *tellers], key=_by_badness))
 
 
-def _note(caveat: Caveat, rows: tuple[Finding, ...], total: int) -> Note:
+def _note(caveat: Caveat, rows: tuple[Row, ...], total: int) -> Note:
     return Note(caveat, rows[:STEP_ROWS], len(rows), total)
 
 
@@ -575,6 +602,85 @@ def _gone(comparison: Comparison) -> Iterable[Caveat]:
         days = (newest - max(dates)).days
         if days > NIGHTLY_KEPT_DAYS:
             yield Caveat.of("image_may_be_gone", image=image, days=days)
+
+
+DIFFERENCES = (
+    "kind_changed",
+    "reused_run",
+    "measured_nothing",
+    "trimmed_sweep",
+    "evals_only",
+    "agentx_fast",
+    "engine_patch",
+    "image_unknown",
+    "image_rollback",
+    "image_not_of_config",
+    "client_image",
+    "recipe_changed",
+    "recipe_unknown",
+    "pool_changed",
+    "topology_changed",
+    "router_differs",
+    "setting_changed",
+    "workload_differs",
+    "workload_off_nominal",
+    "metric_redefined",
+    "harness_event",
+    "mixed_candidate",
+)
+"""Codes of what differs between the sides, in the order in which a reader asks."""
+
+
+def differences(comparison: Comparison) -> tuple[Note, ...]:
+    """Every recorded fact in which the sides differ, each once, with the things that carry it, the largest first."""
+    rows: list[Row] = [*sorted(comparison.findings, key=lambda f: _SCOPES.index(f.scope)), *comparison.unmatched]
+    holders: dict[Caveat, dict[str, Row]] = {caveat: {} for caveat in comparison.caveats}
+    for row in rows:
+        for caveat in (*row.caveats, *((row.reason,) if isinstance(row, Unmatched) else ())):
+            holders.setdefault(caveat, {}).setdefault(row.key, row)
+    holders |= {caveat: {} for caveat in (*_kinds(comparison), *_topologies(comparison.unmatched))}
+    total = len({row.key for row in rows})
+    found = (_note(caveat, tuple(held.values()), total) for caveat, held in holders.items())
+    return tuple(sorted((one for one in found if one.caveat.code in DIFFERENCES), key=_reading_order))
+
+
+_SCOPES = (Scope.CONFIG, Scope.CURVE, Scope.POINT, Scope.EVAL)
+
+
+def no_difference(listed: Iterable[_Said]) -> tuple[_Said, ...]:
+    """Doubts and remarks without those that stand in the list of differences."""
+    return tuple(one for one in listed if (one.caveat if isinstance(one, Note) else one).code not in DIFFERENCES)
+
+
+def _reading_order(one: Note) -> tuple[int, str, int, str]:
+    """By the question that it answers, then the oldest first, then what most things carry."""
+    date = str(dict(one.caveat.values).get("date", ""))
+    return DIFFERENCES.index(one.caveat.code), date, -one.number, str(one.caveat)
+
+
+def _kinds(comparison: Comparison) -> Iterable[Caveat]:
+    """The kinds of the runs of both sides, where they are not the same."""
+    old, new = (
+        ", ".join(sorted({(comparison.provenance.get(run.key) or provenance(run)).kind for run in side}))
+        for side in (comparison.baseline, comparison.candidate)
+    )
+    if old and new and old != new:
+        yield Caveat.of("kind_changed", kind_before=old, kind_after=new)
+
+
+def _topologies(rows: Iterable[Unmatched]) -> Iterable[Caveat]:
+    """Topologies that one side alone measured, of configs where each side has such ones."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        if row.series is not None and row.task is None and row.verdict in (Verdict.MISSING, Verdict.NO_BASELINE):
+            name = f"{row.config} {sequence_text(row.series)}"
+            sides = found.setdefault(name, {"baseline": set(), "candidate": set()})
+            sides[row.side].add(layout_text(row.series.layout))
+    for name, sides in sorted(found.items()):
+        old, new = sides["baseline"] - sides["candidate"], sides["candidate"] - sides["baseline"]
+        if old and new:
+            before, after = (", ".join(sorted(one)) for one in (old, new))
+            yield Caveat.of("topology_changed", config=name, baseline=before, candidate=after)
 
 
 def _hidden(every: Chooser, shown: Chooser, by: str) -> Hidden | None:
@@ -638,6 +744,7 @@ BY_IMPORTANCE = (
     "better",
     "worse_points",
     "doubts",
+    "differs",
     "absent",
     "undecided",
     "history",

@@ -220,7 +220,8 @@ def doubts(facts: Facts) -> tuple[tuple[Doubt, ...], int]:
         _hold(found, doubt)
     for note in facts.doubts.rows:
         total = note.total if note.is_general else 0
-        _hold(found, Doubt(note.caveat, Listed(note.rows[:1], note.number - 1), total))
+        first = tuple(row for row in note.rows[:1] if isinstance(row, Finding))
+        _hold(found, Doubt(note.caveat, Listed(first, note.number - len(first)), total))
     named = [doubt for code, doubt in found.items() if code not in MINOR]
     return tuple(named[:DOUBTS]), len(found) - len(named[:DOUBTS])
 

@@ -18,6 +18,7 @@ from store.identity import curve_key, curve_of, layout_text
 from store.images import compare
 from store.records import Caveat, Comparison, Evidence, Finding, Rejection, Run, RunKey, Series, Unmatched, Verdict
 from store.records import Scope as FindingScope
+from store.runs import Kind
 
 SCHEMA_VERSION = 1
 SCHEMA_ID = "urn:sweep-tracker:comparison:1"
@@ -39,8 +40,8 @@ def form(comparison: Comparison) -> Json:
         "schema_version": SCHEMA_VERSION,
         "rules_version": comparison.rules_version,
         "against": comparison.against,
-        "candidate": [_run(run) for run in comparison.candidate],
-        "baseline": [_run(run) for run in comparison.baseline],
+        "candidate": [_run(run, chosen) for run in comparison.candidate],
+        "baseline": [_run(run, chosen) for run in comparison.baseline],
         "headline": _headline(chosen),
         "caveats": _caveats(chosen.caveats),
         "findings": [_finding(finding) for finding in comparison.findings],
@@ -112,7 +113,8 @@ def _rejection(row: Rejection) -> Json:
     }
 
 
-def _run(run: Run) -> Json:
+def _run(run: Run, chosen: Facts) -> Json:
+    told = chosen.provenance_of(run)
     return {
         "id": run.id,
         "attempt": run.attempt,
@@ -124,6 +126,11 @@ def _run(run: Run) -> Json:
         "head_sha": run.head_sha,
         "conclusion": run.conclusion,
         "published": run.published,
+        "kind": told.kind,
+        "labels": list(run.labels),
+        "measured": {"earliest": told.earliest.isoformat(), "latest": told.latest.isoformat()},
+        "published_at": run.published_at.isoformat() if run.published_at else None,
+        "reused_by": str(run.reused_by) if run.reused_by else None,
     }
 
 
@@ -296,13 +303,19 @@ def _definitions() -> Json:
 
 
 _COUNT_NAMES: Json = {"enum": ["total", *_VERDICT["enum"]]}
+_MOMENT: Json = {"type": "string", "format": "date-time"}
 _RUN: Mapping[str, Json] = {
     "id": {"type": "integer"},
     "attempt": _COUNT,
     "key": _TEXT,
-    "started_at": {"type": "string", "format": "date-time"},
+    "started_at": _MOMENT,
     **dict.fromkeys(("url", "event", "head_branch", "head_sha", "conclusion"), _TEXT_OR_NULL),
     "published": {"type": "boolean"},
+    "kind": {"enum": [kind.value for kind in Kind]},
+    "labels": _list(_TEXT),
+    "measured": _object(dict.fromkeys(("earliest", "latest"), _MOMENT)),
+    "published_at": {"type": ["string", "null"], "format": "date-time"},
+    "reused_by": _TEXT_OR_NULL,
 }
 _NUMBERS = _list(_NUMBER_OR_NULL)
 _FINDING: Mapping[str, Json] = {

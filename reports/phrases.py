@@ -28,7 +28,9 @@ from reports.language import N_, Phrase, Value, clauses, listing, phrase, senten
 from reports.numbers import Kind
 from store.identity import config_key, layout_text, sequence_text
 from store.images import Sameness
-from store.records import Finding, Run, Scope, Unmatched, Verdict
+from store.records import Finding, Provenance, Run, Scope, Unmatched, Verdict
+from store.runs import Kind as RunKind
+from store.runs import kind as run_kind
 
 VERDICTS: Mapping[Verdict, str] = MappingProxyType(
     {
@@ -186,6 +188,40 @@ def head(run: Run) -> str:
 def started(run: Run) -> str:
     """Day of a run in UTC."""
     return f"{run.started_at:%Y-%m-%d}"
+
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "nightly": N_("nightly"),
+        "push": N_("push to main"),
+        "pull_request": N_("pull request"),
+        "manual": N_("by hand"),
+        "reused": N_("reused by a run on main"),
+        "publisher": N_("nothing measured"),
+        "published": N_("from the public API"),
+        "local": N_("local files"),
+        "other": N_("other kind"),
+    }
+)
+
+
+def kind(name: str) -> Phrase:
+    """What kind of run it was."""
+    return Phrase(KINDS[name])
+
+
+def measured(told: Provenance) -> str:
+    """The day on which the rows were measured, or the first and the last one; the public API tells the latest only."""
+    first, last = f"{told.earliest:%Y-%m-%d}", f"{told.latest:%Y-%m-%d}"
+    if told.kind == RunKind.PUBLISHED:
+        return f"≤ {last}"
+    return first if first == last else f"{first}…{last}"
+
+
+def published(run: Run) -> str:
+    """The day on which a run's rows were published, where that was a step of its own or is all that is known."""
+    moment = run.started_at if run_kind(run) is RunKind.PUBLISHED else run.published_at
+    return f"{moment:%Y-%m-%d}" if moment else numbers.NOTHING
 
 
 def side(name: str) -> Phrase:

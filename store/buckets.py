@@ -1,13 +1,15 @@
 """Buckets of S3 and Google Cloud Storage, and of whatever speaks like S3, with the credentials of the environment.
 
 No other module knows pyarrow's file systems. `AWS_ENDPOINT_URL` (or `AWS_ENDPOINT_URL_S3`) leads to another server than
-Amazon's, `AWS_REGION` names the region; without it the bucket is asked for its own.
+Amazon's, `AWS_REGION` names the region; without it the bucket is asked for its own. `STORAGE_EMULATOR_HOST` leads to a
+stand-in for Google's.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -17,6 +19,9 @@ from store.records import Trouble
 
 HANDS = 16
 """Small objects take a round trip each: the waits are shared, the work is little."""
+
+PATIENCE = timedelta(minutes=2)
+"""For one request of Google's client, which tries for a quarter of an hour by itself."""
 
 _KEYS: Mapping[str, str] = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_REGION, or the role of this machine",
@@ -85,8 +90,14 @@ def _s3(bucket: str, environ: Mapping[str, str]) -> fs.FileSystem:
     return fs.S3FileSystem(region=region or fs.resolve_s3_region(bucket))
 
 
-def _gs(_: str, __: Mapping[str, str]) -> fs.FileSystem:
-    return fs.GcsFileSystem()
+def _gs(_: str, environ: Mapping[str, str]) -> fs.FileSystem:
+    endpoint = environ.get("STORAGE_EMULATOR_HOST") or ""
+    scheme, _, host = endpoint.rpartition("://")
+    if endpoint:
+        return fs.GcsFileSystem(
+            anonymous=True, endpoint_override=host.rstrip("/"), scheme=scheme or "http", retry_time_limit=PATIENCE
+        )
+    return fs.GcsFileSystem(retry_time_limit=PATIENCE)
 
 
 _SYSTEMS = {"s3": _s3, "gs": _gs}

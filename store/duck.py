@@ -32,6 +32,7 @@ from store.records import (
     Caveat,
     ChangelogEntry,
     Expected,
+    Extra,
     Finding,
     JobCount,
     JobRun,
@@ -565,9 +566,19 @@ class Store:
         for row in rows.iter_rows(named=True):
             yield row["run"], row["series"], said_by(row, metrics)
 
+    def texts(self, keys: Collection[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Run, series and what its row named as running beside the engine."""
+        for row in self._ask(question("texts"), keys=list(keys)).iter_rows(named=True):
+            yield row["run"], row["series"], texts_of(row)
+
     def measured(self, curves: Collection[str]) -> pl.DataFrame:
         """When each run measured each of some curves: `run`, `curve`, `earliest` and `latest` time of its rows."""
         return self._ask(question("measured"), curves=list(curves))
+
+    def measured_runs(self, ids: Collection[int]) -> dict[int, tuple[datetime | None, datetime | None]]:
+        """The runs among some that have rows, each with the first and the last time of its artifacts."""
+        rows = self._ask(question("measured_runs"), ids=list(ids))
+        return {number: (earliest, latest) for number, earliest, latest in rows.iter_rows()}
 
     def measured_images(self) -> pl.DataFrame:
         """Which run attempts measured which image."""
@@ -785,9 +796,18 @@ class Store:
 
 
 def said_by(row: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, float]:
-    """What a row said beside its metrics, and the values of some of these."""
+    """The numbers that a row said beside its metrics, and the values of some of these."""
     known = {name: row[name] for name in metrics if row.get(name) is not None}
-    return known | (json.loads(row["extra"]) if row["extra"] else {})
+    return known | {name: value for name, value in _extra(row).items() if not isinstance(value, str)}
+
+
+def texts_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a row named as running beside the engine."""
+    return {name: value for name, value in _extra(row).items() if isinstance(value, str)}
+
+
+def _extra(row: Mapping[str, Any]) -> dict[str, Extra]:
+    return json.loads(row["extra"]) if row["extra"] else {}
 
 
 def migrate(con: duckdb.DuckDBPyConnection, upto: int | None = None) -> None:

@@ -15,12 +15,9 @@ from typing import TypeAlias
 from store import identity
 from store.plan import Arm, Config, Plan, matching
 from store.records import ChangelogEntry, Expected, JobRun, Series
+from store.runs import FULL, TRIMMED
 from store.titles import AGENTIC, FIXED, attribute
 
-TRIMMED = "sweep-enabled"
-FULL = frozenset(
-    "full-sweep-enabled full-sweep-fail-fast full-sweep-fail-fast-no-canary non-canary-full-sweep-enabled".split()
-)
 EVALS_ONLY, ALL_EVALS = "evals-only", "all-evals"
 
 UNLABELLED = frozenset({"push", "schedule"})

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 Value: TypeAlias = str | int | float | bool | None
+Extra: TypeAlias = float | str
 
 
 class Trouble(Exception):
@@ -113,6 +114,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Provenance:
+    """What kind of run it was, and when its rows were measured: which neither its start nor its publication tells."""
+
+    kind: str
+    earliest: datetime
+    latest: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a row stood: file (or archive member), index in it, and when its artifact was made."""
 
@@ -193,8 +203,8 @@ class Point:
     invalid: Caveat | None = None
     """Set when the row is a measurement that must not be judged (zero throughput, failed requests, ...)."""
     caveats: tuple[Caveat, ...] = ()
-    extra: Mapping[str, float] = field(default_factory=dict)
-    """Numeric metrics that no table knows: kept and shown, never judged."""
+    extra: Mapping[str, Extra] = field(default_factory=dict)
+    """Numbers that no table knows, never judged; and texts that name what else ran (router, transfer, client)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +460,8 @@ class Comparison:
     """Per curve, its newest runs, oldest first and the candidate last."""
     earlier: tuple[Run, ...] = ()
     """The runs of the histories, the candidate's apart, oldest first."""
+    provenance: Mapping[RunKey, Provenance] = field(default_factory=dict)
+    """Per run of either side, where more is known of it than the run itself says."""
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:

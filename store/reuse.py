@@ -14,21 +14,12 @@ from typing import Any
 
 from store.github import Artifact, Incomplete, NotThere, Reader
 from store.records import Caveat, Run
-from store.runs import OFFICIAL_BRANCH, parse_time
+from store.runs import FULL, OFFICIAL_BRANCH, SHORTENED, TRIMMED, parse_time
 from store.told import parsed
 
 SWEEP = ".github/workflows/run-sweep.yml"
 AUTHORISED = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
-FULL = frozenset(
-    {
-        "full-sweep-fail-fast",
-        "full-sweep-enabled",
-        "full-sweep-fail-fast-no-canary",
-        "non-canary-full-sweep-enabled",
-    }
-)
-"""Labels of a whole sweep: a pull request must carry exactly one."""
-MODIFIERS = frozenset({"evals-only", "agentx-fast", "sweep-enabled"})
+MODIFIERS = SHORTENED | {TRIMMED}
 """Labels of a sweep that measures less, or shorter."""
 
 # GitHub's comments come with CR LF.

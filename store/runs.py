@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import NoReturn
 
-from store.records import Caveat, Run
+from store.records import Caveat, Provenance, Run
 
 OFFICIAL_WORKFLOWS = frozenset(
     f".github/workflows/{name}.yml"
@@ -53,6 +54,34 @@ class Standing:
 
     official: bool
     reasons: tuple[Caveat, ...] = ()
+
+
+class Kind(StrEnum):
+    """How a run came to be, by what may be expected of it."""
+
+    NIGHTLY = "nightly"
+    PUSH = "push"
+    PULL_REQUEST = "pull_request"
+    MANUAL = "manual"
+    REUSED = "reused"
+    """Measured for a pull request; a run on main published it later instead of measuring again."""
+    PUBLISHER = "publisher"
+    """A run on main that measured nothing: it published what another run had measured, or nothing."""
+    PUBLISHED = "published"
+    """Known from the public API alone, which does not say what started it."""
+    LOCAL = "local"
+    OTHER = "other"
+
+
+_KINDS = {
+    "schedule": Kind.NIGHTLY,
+    "push": Kind.PUSH,
+    "pull_request": Kind.PULL_REQUEST,
+    "pull_request_target": Kind.PULL_REQUEST,
+    "workflow_dispatch": Kind.MANUAL,
+    "repository_dispatch": Kind.MANUAL,
+    "local": Kind.LOCAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +165,7 @@ def standing(run: Run) -> Standing:
 
 def _without_grounds(run: Run) -> tuple[Caveat, ...]:
     """Why nothing makes the run official; empty where one thing does."""
-    trimmed = TRIMMED in run.labels and not FULL & set(run.labels)
-    if run.published or (run.reused_by is not None and not trimmed):
+    if run.published or (run.reused_by is not None and not is_trimmed(run)):
         return ()
     path = (run.path or "").partition("@")[0]
     return (
@@ -155,15 +183,29 @@ def _bars(run: Run) -> tuple[Caveat, ...]:
     return (*fork, *(Caveat.of("unofficial_label", label=label) for label in run.labels if label in SHORTENED))
 
 
-def telling_labels(run: Run) -> tuple[Caveat, ...]:
-    """What the labels of a run say of its rows without taking anything from its standing.
+def is_trimmed(run: Run) -> bool:
+    """Whether a run measured the lowest concurrency of each group alone."""
+    return TRIMMED in run.labels and not FULL & set(run.labels)
 
-    >>> [told.code for told in telling_labels(Run(1, 1, datetime(2026, 1, 1, tzinfo=UTC), labels=("sweep-enabled",)))]
-    ['trimmed_sweep']
+
+def kind(run: Run, *, measured: bool = True) -> Kind:
+    """The kind of a run; `measured` is whether it has rows of its own.
+
+    >>> run = parse_run({"id": 1, "run_started_at": "2026-06-14T04:08:16Z", "event": "push"})
+    >>> kind(run).value, kind(run, measured=False).value
+    ('push', 'publisher')
     """
-    trimmed = TRIMMED in run.labels and not FULL & set(run.labels)
-    patched = (Caveat.of("engine_patch", label=PATCHED),) if PATCHED in run.labels else ()
-    return (*((Caveat.of("trimmed_sweep", label=TRIMMED),) if trimmed else ()), *patched)
+    if run.reused_by is not None and run.reused_by.id != run.id:
+        return Kind.REUSED
+    found = _KINDS.get(run.event or "", Kind.OTHER)
+    if found is Kind.PUSH and not measured:
+        return Kind.PUBLISHER
+    return Kind.PUBLISHED if run.event is None and run.published else found
+
+
+def provenance(run: Run) -> Provenance:
+    """What the run itself says: it measured when it started."""
+    return Provenance(kind(run), run.started_at, run.started_at)
 
 
 def parse_url(url: str) -> RunLink | None:

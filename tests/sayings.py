@@ -197,6 +197,7 @@ VALUES: dict[str, object] = {
     "repository": "somebody/bench", "since": "2026-07-21", "reason": "wrong draft model",
     "status": "timeout", "measured": 3000.0, "seconds": 400.5, "duration": 100.0, "clock": 700.5, "ratio": 0.5,
     "queries": 320, "each": 100.5, "energy": 1000000.0,
+    "kind_before": "push", "kind_after": "pull_request, nightly", "by": "30000000002/1",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""
 

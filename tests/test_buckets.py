@@ -1,12 +1,15 @@
-"""A bucket of a real S3 server on loopback: what is pushed is listed, read, and never written over."""
+"""Buckets of real servers on loopback, S3 and Google's: what is pushed is listed, read, and never written over."""
 
 from __future__ import annotations
 
 import logging
+import secrets
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from store.buckets import Bucket
 from store.records import Trouble
@@ -14,11 +17,13 @@ from store.travel import Carried, Folder, carry, plan
 from tests.cli import Tracker
 from tests.travellers import FINDING, content, filled, judged
 
-pytest.importorskip("moto.server", reason="an S3 server for the test: pip install 'moto[s3]' flask flask-cors")
+ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def s3() -> Iterator[str]:
+    """The address of an S3 server."""
+    pytest.importorskip("moto.server", reason="an S3 server for the test: pip install 'moto[s3]' flask flask-cors")
     from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -29,18 +34,34 @@ def server() -> Iterator[str]:
     served.stop()
 
 
-@pytest.fixture
-def bucket(server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of an empty bucket; the environment leads to its server and has its keys."""
-    from pyarrow import fs
+@pytest.fixture(scope="module")
+def gs() -> Iterator[str]:
+    """The address of a server that speaks like Google Cloud Storage."""
+    package = pytest.importorskip(
+        "gcp_storage_emulator.server", reason="a server for the test: pip install gcp-storage-emulator"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    served = package.create_server("127.0.0.1", port, in_memory=True)
+    served.start()
+    yield f"http://127.0.0.1:{port}"
+    served.stop()
 
+
+@pytest.fixture(params=["s3", "gs"])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty bucket; the environment leads to its server and has its keys."""
+    endpoint = request.getfixturevalue(request.param)
     keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
-    for name, value in {**keys, "AWS_ENDPOINT_URL": server, "NO_PROXY": "127.0.0.1"}.items():
+    for name, value in {**keys, **dict.fromkeys(ENDPOINTS, endpoint), "NO_PROXY": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
-    name = f"bucket-{abs(hash(request.node.name)):x}"
-    host = server.removeprefix("http://")
-    fs.S3FileSystem(endpoint_override=host, scheme="http", allow_bucket_creation=True).create_dir(name)
-    return name
+    name, host = f"bucket-{secrets.token_hex(4)}", endpoint.removeprefix("http://")
+    if request.param == "s3":
+        system = fs.S3FileSystem(endpoint_override=host, scheme="http", allow_bucket_creation=True)
+    else:
+        system = fs.GcsFileSystem(endpoint_override=host, scheme="http", anonymous=True, project_id="test")
+    system.create_dir(name)
+    return f"{request.param}://{name}"
 
 
 def pushed(root: Path, there: Bucket) -> Carried:
@@ -48,29 +69,29 @@ def pushed(root: Path, there: Bucket) -> Carried:
 
 
 def test_what_was_pushed_is_pulled_whole(tmp_path: Path, bucket: str) -> None:
-    root, target = filled(tmp_path / "a", *range(1, 40), -5), tmp_path / "b"
+    root, target = filled(tmp_path / "a", *range(1, 9), -5), tmp_path / "b"
     judged(tmp_path / "a", "2/1 against previous", FINDING)
-    there = Bucket(f"s3://{bucket}/deep/prefix/")
+    there = Bucket(f"{bucket}/deep/prefix/")
     assert there.sizes() == {}
-    assert pushed(root, there).files == 41
-    assert pushed(root, there) == Carried(0, 0, 41, (), ())
+    assert pushed(root, there).files == 10
+    assert pushed(root, there) == Carried(0, 0, 10, (), ())
     found = carry(plan(there.sizes(), {}), there, Folder(target))
-    assert (found.files, found.refused) == (41, ())
+    assert (found.files, found.refused) == (10, ())
     assert content(target) == content(root)
 
 
 def test_what_another_prefix_holds_and_strangers_stay_there(tmp_path: Path, bucket: str) -> None:
     root = filled(tmp_path / "a", 1)
-    pushed(root, Bucket(f"s3://{bucket}/one"))
-    Bucket(f"s3://{bucket}/one").write("README.md", b"hello")
-    assert Bucket(f"s3://{bucket}/on").sizes() == {}
-    there = Bucket(f"s3://{bucket}")
+    pushed(root, Bucket(f"{bucket}/one"))
+    Bucket(f"{bucket}/one").write("README.md", b"hello")
+    assert Bucket(f"{bucket}/on").sizes() == {}
+    there = Bucket(f"{bucket}")
     assert plan(there.sizes(), {}).strangers[0] == "one/README.md"
-    assert plan(Bucket(f"s3://{bucket}/one").sizes(), {}).strangers == ("README.md",)
+    assert plan(Bucket(f"{bucket}/one").sizes(), {}).strangers == ("README.md",)
 
 
 def test_a_file_that_differs_there_is_not_written_over(tmp_path: Path, bucket: str) -> None:
-    root, there = filled(tmp_path / "a", 1, 2), Bucket(f"s3://{bucket}/x")
+    root, there = filled(tmp_path / "a", 1, 2), Bucket(f"{bucket}/x")
     name = min(content(root))
     there.write(name, b"half")
     found = pushed(root, there)
@@ -80,12 +101,17 @@ def test_a_file_that_differs_there_is_not_written_over(tmp_path: Path, bucket: s
 
 def test_a_bucket_that_is_not_there_is_no_empty_store(bucket: str) -> None:
     with pytest.raises(Trouble, match="there is no bucket"):
-        Bucket(f"s3://{bucket}-misspelt/x").sizes()
+        Bucket(f"{bucket}-misspelt/x").sizes()
 
 
-def test_a_server_that_is_not_there_is_told_without_the_keys(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "SECRET-KEY")
+def test_a_server_that_is_not_there_is_told_without_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "SECRET-KEY",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    }
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(Trouble, match="cannot be listed") as raised:
         Bucket("s3://bucket/x").sizes()
     assert "SECRET-KEY" not in str(raised.value)
@@ -95,6 +121,6 @@ def test_a_server_that_is_not_there_is_told_without_the_keys(bucket: str, monkey
 def test_the_command_pushes_and_pulls(tracker: Tracker, bucket: str) -> None:
     filled(tracker.folder, 1, 2)
     where = ["--store", tracker.folder / "store.duckdb", "--archive", tracker.folder / "archive"]
-    said = tracker("store", "push", f"s3://{bucket}/x", *where)
-    assert (said.code, said.out.split(",")[0]) == (0, f"pushed to s3://{bucket}/x: 2 files")
-    assert tracker("store", "pull", f"s3://{bucket}/x").out.splitlines()[1] == "loaded 2 files: 2 points, 0 scores"
+    said = tracker("store", "push", f"{bucket}/x", *where)
+    assert (said.code, said.out.split(",")[0]) == (0, f"pushed to {bucket}/x: 2 files")
+    assert tracker("store", "pull", f"{bucket}/x").out.splitlines()[1] == "loaded 2 files: 2 points, 0 scores"

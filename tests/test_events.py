@@ -284,7 +284,15 @@ def test_events_of_a_file_are_told_by_their_name(tracker: Tracker, monkeypatch: 
     assert (said.code, "not a list" in said.err) == (1, True)
 
 
-def test_the_shipped_effects_are_the_two_that_are_documented():
+def test_a_missing_point_says_since_when_its_sequence_is_not_measured(tracker: Tracker) -> None:
+    old = sweep(1, "2026-07-10T08:00:00Z", [row(64, 1000.0), row(64, 900.0, isl=1024)])
+    answer = judged(tracker, [old], sweep(2, "2026-07-20T08:00:00Z", [row(64, 1001.0, image=NEXT_IMAGE)]))
+    (gone,) = (one for one in answer["unmatched"] if one["verdict"] == "missing")
+    assert [doubt["event"] for doubt in gone["caveats"]] == ["sequence_1k1k_deprecated"]
+    assert events_of(answer) == set()
+
+
+def test_the_shipped_effects_are_the_three_that_are_documented():
     assert {event.effect for event in EVENTS} == set(Effect)
     assert Caveat.of("harness_event", event="e", date="2026-01-01") == replace(EVENTS[0], name="e", commit=None,
         start=day("2026-01-01")).caveat()  # fmt: skip

@@ -33,6 +33,7 @@ from tests.sayings import (
     a_screen,
     a_series,
     a_wide_sweep,
+    an_eval,
 )
 from tests.test_language import messages
 from tests.test_render_hostile import assert_no_trigger, hostile, poisoned
@@ -663,6 +664,59 @@ def test_the_reference_week_suits_every_client(shared: Path) -> None:
     for part in (text, page.text):
         for half in part.split("\n---\n"):
             assert set(names[: week["regressions"]]) <= set(re.findall(r"dsr1-\S+-conc\d+", half))
+
+
+def the_reference_verdicts(shared: Path) -> Comparison:
+    """The rows of case 45: three points that stand, an agentic one that halved, an eval that fell."""
+    found = []
+    for row in a_case(shared, "45-headline-contradicts-table/verdicts.json"):
+        verdict = {"no change": Verdict.EQUIVALENT, "regression": Verdict.REGRESSION}[row["verdict"]]
+        before, after = row["baseline"], row["candidate"]
+        if row["scenario"] == "eval":
+            one = an_eval(64, before, after, verdict)
+        else:
+            percent = (after / before - 1) * 100
+            one = a_finding(a_series(row["conc"]), row["metric"], verdict, percent, baseline=before, candidate=after)
+        found.append(replace(one, config=row["config"], key=f"{row['config']} {row.get('conc')} {row['metric']}"))
+    return Comparison(AFTER, BEFORE, "previous", tuple(found), (), (), "1")
+
+
+@pytest.mark.shared
+def test_the_subject_the_first_line_and_the_rows_of_the_reference_verdicts_agree(shared: Path) -> None:
+    chosen = facts.select(the_reference_verdicts(shared))
+    mailed = an_errand(
+        subject=render.render(chosen, "title"),
+        text=render.render(chosen, "mail_text"),
+        html=render.render(chosen, "mail_html"),
+    )
+    english, _, chinese = mailed.subject.partition(" / ")
+    assert re.fullmatch(r"a-fp8-h200-sglang\b.*: Regression, GSM8K accuracy fell by 35.5 percentage points", english)
+    assert "回归" in chinese
+    page = Page(mailed.html)
+    for part in (mailed.text, page.text.lstrip()):
+        halves = part.split("\n---\n")
+        assert halves[0].startswith("Regression: evals 1 of 1, points 1 of 4")
+        assert halves[1].lstrip().startswith("回归：评估 1 项中 1 项、数据点 4 个中 1 个")
+        for half in halves:
+            assert "52.5%" in half
+            assert "0.9553" in half
+            assert "0.6000" in half
+    assert page.text.count("\nregression\n") == page.text.count("\n回归\n") == 2
+
+
+@pytest.mark.shared
+def test_the_reference_comment_fits_and_tells_every_regression(shared: Path) -> None:
+    given = a_case(shared, "41-comment-too-long/gen.json")
+    chosen = facts.select(a_large_sweep(given["points"], 75))
+    body = render.render(chosen, "comment", "both")
+    assert len(body) <= 65_536
+    assert len(body.encode()) <= 262_144
+    english, _, chinese = body.partition("\n---\n")
+    for half, word in ((english, "Regression: points 12 of 900"), (chinese, "回归：数据点 900 个中 12 个")):
+        assert word in half
+        assert set(range(0, 900, 75)) <= {int(one) - 1 for one in re.findall(r"\bc(\d+)\b", half)}
+        assert half.count("<details>") == half.count("</details>")
+    assert body.rstrip().splitlines()[-1].startswith("<!-- sweep-tracker ")
 
 
 @pytest.mark.shared

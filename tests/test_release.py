@@ -14,7 +14,7 @@ from store.records import Trouble
 from store.release import Release, WorkflowArtifact, archive_name, asset_name
 from store.travel import Carried, Folder, carry, plan
 from tests.cli import Tracker
-from tests.github.actions import zipped
+from tests.github.actions import SIGNATURE, zipped
 from tests.github.clock import Time
 from tests.github.releases import REPOSITORY, TAG, Releases, renamed, serving
 from tests.github.server import BAD_GATEWAY, LOST, READ_ONLY_TOKEN, RESET, SECONDARY, TOKEN, Fault
@@ -109,6 +109,15 @@ def test_a_download_that_breaks_off_is_asked_for_again(hub: Releases, root: Path
     pushed(hub, root)
     hub.storage.faults.append(fault)
     assert pulled(opened(hub), tmp_path / "b").files == 4
+
+
+def test_a_refused_download_is_no_reason_to_wait_and_tells_no_secret(hub: Releases, root: Path, tmp_path: Path) -> None:
+    pushed(hub, root)
+    hub.storage.faults.append("forbidden")
+    with pytest.raises(Trouble, match="GitHub refuses asset") as raised:
+        pulled(opened(hub), tmp_path / "b")
+    assert SIGNATURE not in str(raised.value)
+    assert len(hub.storage.headers) == 1
 
 
 def test_an_asset_that_is_shorter_than_told_is_refused(hub: Releases, root: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from store.runs import (
     parse_time,
     parse_url,
     standing,
-    telling_labels,
 )
 
 OBJECT = {
@@ -155,12 +154,6 @@ def test_official_needs_one_ground_and_no_bar(changes, codes):
     judged = standing(replace(parse_run(OBJECT), **changes))
     assert [reason.code for reason in judged.reasons] == codes
     assert judged.official == (not codes)
-
-
-def test_labels_that_change_no_standing_are_told():
-    run = replace(parse_run(OBJECT), labels=("sweep-enabled", "engine-patch", "skip_queue"))
-    assert [told.code for told in telling_labels(run)] == ["trimmed_sweep", "engine_patch"]
-    assert telling_labels(replace(run, labels=("sweep-enabled", "full-sweep-fail-fast"))) == ()
 
 
 def test_a_local_run_is_known_by_its_content():

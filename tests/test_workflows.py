@@ -247,6 +247,13 @@ def test_an_artifact_is_pushed_to_a_folder_for_the_upload(step: Steps) -> None:
     assert step.outputs == {"artifact": "history"}
 
 
+def test_a_folder_is_made_at_the_first_time(step: Steps, tmp_path: Path) -> None:
+    for place in (f"{tmp_path}/history", "s3://bucket/history"):
+        assert step("pull", PLACE=place) == 0
+    assert (tmp_path / "history").is_dir()
+    assert step.calls == [f"store pull {tmp_path}/history", "store pull s3://bucket/history"]
+
+
 def test_only_the_head_of_the_event_is_delivered_to(step: Steps, tmp_path: Path) -> None:
     environ = {"ERRANDS": str(tmp_path), "HEAD_SHA": "a" * 40}
     assert step("deliver", **environ) == 0

@@ -30,6 +30,12 @@ class Effect(StrEnum):
     NOT_COMPARABLE = "not_comparable"
     """A metric means something else now: rows from the other side of the event are no baseline."""
     CAVEAT = "caveat"
+    ENDS = "ends"
+    """The series is no longer measured by default: what is missing since then is said with it."""
+
+
+ANY_METRIC = "tput_per_gpu"
+"""The metric that every point has: what it is asked for concerns the point."""
 
 
 class Lies(StrEnum):
@@ -131,7 +137,7 @@ EVENTS: tuple[Event, ...] = (
     _on("2025-12-05", "multinode_rows", _NOTED, series=(("multinode", frozenset({"true"})),), commit="93e1b3ca1"),
     _on("2025-12-15", "sweeps_by_changelog", _NOTED, metrics=_SPEED, series=(_FIXED,), commit="9c0fcc9af"),
     _on("2026-03-24", "percentile_set", _NOTED, metrics=("p9*", "*_e2el"), series=(_FIXED,), commit="1cb92d21d"),
-    _on("2026-03-27", "sequence_1k8k_dropped", _NOTED, metrics=_SPEED, series=_length(1024, 8192), pull=911),
+    _on("2026-03-27", "sequence_1k8k_dropped", Effect.ENDS, series=_length(1024, 8192), pull=911),
     _on("2026-04-18", "eval_topology", _NOTED, metrics=_SCORES),
     _on("2026-05-14", "failed_requests_gate", _NOTED, metrics=_SPEED, series=(_FIXED,), commit="29ac41224"),
     _on("2026-05-15", "client_tokenizer", _NOTED, metrics=_SPEED, series=(_FIXED,), pull=1381),
@@ -157,7 +163,7 @@ EVENTS: tuple[Event, ...] = (
         series=(("pipeline_parallel", frozenset({"true"})),),
         commit="65b8d7f50",
     ),
-    _on("2026-07-17", "sequence_1k1k_deprecated", _NOTED, metrics=_SPEED, series=_length(1024, 1024), pull=2263),
+    _on("2026-07-17", "sequence_1k1k_deprecated", Effect.ENDS, series=_length(1024, 1024), pull=2263),
     _on("2026-08-07", "agentx_axis", _REDEFINED, metrics=("*_intvty",), series=(_AGENTIC,), commit="b5b459da6"),
     _on("2026-08-18", "power_schema_2", _REDEFINED, metrics=("joules_*",), series=(_SPLIT,), commit="acf3b878d"),
 )

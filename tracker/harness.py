@@ -9,8 +9,8 @@ from functools import cache
 import polars as pl
 
 from store.identity import config_key, curve_key
-from store.records import Caveat, Finding, Scope, Series, Unmatched, Verdict
-from tracker.events import Effect, Event, Span, Timeline, joined, span
+from store.records import Caveat, Finding, Run, Scope, Series, Unmatched, Verdict
+from tracker.events import ANY_METRIC, Effect, Event, Span, Timeline, joined, span
 
 _CELL = ("series", "metric")
 
@@ -110,6 +110,10 @@ class Teller:
             by_config.setdefault(config_key(one), {})[curve_key(one)] = one
         return cls(timeline, {config: tuple(found.values()) for config, found in by_config.items()})
 
+    @property
+    def _known(self) -> Iterator[Event]:
+        return (event for event in self.timeline.events if event.effect is not Effect.ENDS)
+
     def told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The findings, each with its events behind its other doubts."""
         doubts = cache(self._doubts)
@@ -118,12 +122,23 @@ class Teller:
             said = doubts(about, one.metric, one.baseline_runs, one.candidate_runs) if self.timeline.events else ()
             yield replace(one, caveats=tuple(dict.fromkeys((*one.caveats, *said)))) if said else one
 
+    def missing(self, rows: Iterable[Unmatched], candidate: Sequence[Run]) -> Iterator[Unmatched]:
+        """Rows without a twin; a point that is missing says since when its series is no longer measured."""
+        ending = [event for event in self.timeline.events if event.effect is Effect.ENDS]
+        now = [str(run.key) for run in candidate]
+        for row in rows:
+            said: tuple[Caveat, ...] = ()
+            if ending and row.verdict is Verdict.MISSING and row.series is not None and row.run is not None:
+                ends = [event for event in ending if event.affects(row.series, ANY_METRIC)]
+                said = self.timeline.doubts(ends, [str(row.run)], now, curve_key(row.series))
+            yield replace(row, caveats=(*row.caveats, *said)) if said else row
+
     def _doubts(
         self, about: Sequence[Series], metric: str, baseline: Iterable[object], candidate: Iterable[object]
     ) -> tuple[Caveat, ...]:
         sides = [str(run) for run in baseline], [str(run) for run in candidate]
         found: dict[Caveat, None] = {}
         for series in about:
-            events: list[Event] = [event for event in self.timeline.events if event.affects(series, metric)]
+            events = [event for event in self._known if event.affects(series, metric)]
             found |= dict.fromkeys(self.timeline.doubts(events, *sides, curve_key(series)))
         return tuple(found)

@@ -20,6 +20,7 @@ from store.records import (
     Comparison,
     Finding,
     Point,
+    Provenance,
     Run,
     RunKey,
     Score,
@@ -28,10 +29,10 @@ from store.records import (
     Verdict,
     Withdrawal,
 )
-from store.runs import standing, telling_labels
+from store.runs import PATCHED, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Folder, Place, Plan, carry, plan
-from tracker import describe, sides
+from tracker import describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
 from tracker.judge.learn import learn
@@ -294,26 +295,31 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         gone = {(one.key, one.task) for one in taken}
         eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
-        stood_on = {str(run) for one in found for run in one.baseline_runs}
         levels = sides.levels(history, new)
         drawn = {str(one.run) for runs in levels.values() for one in runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+        events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
+        stood_on = {str(run) for one in found for run in one.baseline_runs}
+        stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
+        origins = sides.provenance(past, new, stands)
         return Comparison(
             candidate=new.runs,
-            baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
+            baseline=stands,
             against=str(baseline),
-            findings=describe.ordered(Teller.of(new.series.values(), alike.timeline).told(map(told.finding, found))),
-            unmatched=(*told.apart(apart), *told.invalid(), *taken),
+            findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
+            unmatched=(*events.missing(told.apart(apart), new.runs), *told.invalid(), *taken),
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
             caveats=(
                 *_caveats(new, question.metrics),
+                *_provenance(new, stands, origins),
                 *_corrections(past, new, baseline),
                 *redefined(alike.findings),
             ),
             history=levels,
             earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
+            provenance=origins,
         )
 
 
@@ -340,8 +346,7 @@ def _judge_scores(
 def _caveats(new: Side, metrics: Sequence[str]) -> tuple[Caveat, ...]:
     """Doubts about the comparison as a whole."""
     hidden = (Caveat.of("only_metrics", metrics=", ".join(metrics)),) if metrics else ()
-    told = (reason for run in new.runs for reason in (*standing(run).reasons, *telling_labels(run)))
-    return (*hidden, *new.withdrawn, *told)
+    return (*hidden, *new.withdrawn, *(reason for run in new.runs for reason in standing(run).reasons))
 
 
 def comparison_name(candidate: RunKey, against: str) -> str:
@@ -374,6 +379,15 @@ def _withdrawn_scores(new: Side) -> tuple[Unmatched, ...]:
             image=score.image,
         )
         for score, reason in new.withdrawn_scores
+    )
+
+
+def _provenance(new: Side, base: Sequence[Run], origins: Mapping[RunKey, Provenance]) -> tuple[Caveat, ...]:
+    """What the runs of both sides say of themselves."""
+    return (
+        *provenance.label_doubts(new.runs),
+        *provenance.label_doubts(base, [PATCHED]),
+        *provenance.run_doubts((*new.runs, *base), origins),
     )
 
 

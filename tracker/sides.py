@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -19,9 +19,12 @@ from store.identity import curve_key, series_key
 from store.readers import read
 from store.records import (
     Caveat,
+    ChangelogEntry,
+    Expected,
     Finding,
     JobCount,
     Level,
+    Provenance,
     Rejection,
     Run,
     RunKey,
@@ -31,6 +34,7 @@ from store.records import (
     Unmatched,
     Withdrawal,
 )
+from store.runs import kind
 from tracker import harness, workload
 from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.pairs import Baseline
@@ -66,6 +70,10 @@ class Side:
     """Why runs of it are withdrawn whole."""
     withdrawn_scores: tuple[tuple[Score, Caveat], ...] = ()
     """Scores that it had, each with the reason why it counts no more."""
+    entries: tuple[ChangelogEntry, ...] = ()
+    """What the runs were asked to measure."""
+    expected: tuple[Expected, ...] = ()
+    """What their configs promised."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -167,6 +175,8 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
         withdrawn=tuple(reason for run in current if (reason := store.withdrawn(run.key))),
         withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
+        entries=tuple(entry for run in current for entry in store.changelog(run.key)),
+        expected=tuple(one for run in current for one in store.expected(run.key)),
     )
 
 
@@ -243,6 +253,25 @@ def _key(text: str) -> RunKey:
     return RunKey(int(number), int(attempt))
 
 
+def provenance(past: Store | None, new: Side, base: Sequence[Run]) -> dict[RunKey, Provenance]:
+    """Of every run of both sides: its kind, and when its rows were measured (its start where no row tells)."""
+    times = past.measured_runs({run.id for run in base}) if past is not None and base else {}
+    before = {run.key: _provenance(run, times.get(run.id)) for run in base}
+    return before | {run.key: _provenance(run, _own_times(run, new)) for run in new.runs}
+
+
+def _provenance(run: Run, times: tuple[datetime | None, datetime | None] | None) -> Provenance:
+    earliest, latest = times or (None, None)
+    return Provenance(kind(run, measured=times is not None), earliest or run.started_at, latest or run.started_at)
+
+
+def _own_times(run: Run, new: Side) -> tuple[datetime | None, datetime | None] | None:
+    rows = new.points.filter(pl.col("run") == str(run.key))["created_at"].to_list()
+    rows += [score.place.created_at for score in new.scores if score.run.id == run.id]
+    known = [moment for moment in rows if moment is not None]
+    return (min(known, default=None), max(known, default=None)) if rows else None
+
+
 def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.DataFrame]]:
     """The newest official sweep of each of the candidate's configs, with what it measured of them."""
     if past is None or not new.configs:
@@ -267,18 +296,32 @@ class Comparable:
 
 def comparable(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event] = EVENTS) -> Comparable:
     """Both sides without what was measured under another workload or by another definition."""
-    asked = _same_workload(past, new, rows)
+    full = _full_length(past, new, rows)
+    asked = _same_workload(past, new, full)
     timeline = _timeline(past, new, rows, events)
     found = harness.part(asked.history, asked.candidate, _curves(new), timeline)
-    return Comparable(found.history, found.candidate, (*asked.apart, *found.apart), found.findings, timeline)
+    apart = (*full.apart, *asked.apart, *found.apart)
+    return Comparable(found.history, found.candidate, apart, found.findings, timeline)
 
 
-def _same_workload(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+def _full_length(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+    agentic = [curve for curve, series in _curves(new).items() if series.scenario == "agentic_traces"]
+    if not agentic:
+        return workload.Alike(rows, new.frame, ())
+    before = runs_by_text(past, rows.filter(pl.col("curve").is_in(agentic))["run"].unique())
+    return workload.full_length(rows, new.frame, agentic, _shortened(before), _shortened(new.runs))
+
+
+def _shortened(runs: Iterable[Run]) -> list[str]:
+    return [str(run.key) for run in runs if workload.FAST in run.labels]
+
+
+def _same_workload(past: Store | None, new: Side, both: workload.Alike) -> workload.Alike:
     valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
     told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
     said = {key: facts for key, facts in told if facts}
     earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
-    return workload.alike(rows, new.frame, new.series, said, earlier)
+    return workload.alike(both.history, both.candidate, new.series, said, earlier)
 
 
 def _curves(new: Side) -> dict[str, Series]:

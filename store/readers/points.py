@@ -9,7 +9,7 @@ from store.readers import doubts
 from store.readers.columns import Columns, columns
 from store.readers.deployment import deployment
 from store.readers.values import LIMIT, Flaw, Row, block, number, shown
-from store.records import Caveat, Place, Point, RunKey
+from store.records import Caveat, Extra, Place, Point, RunKey
 
 _ABSENT = frozenset({"", "n/a", "na", "none", "null"})
 _FLOAT = {float}
@@ -46,12 +46,14 @@ def concurrency(row: Row) -> int:
     return int(read)
 
 
-def measured(row: Row, keys: Columns) -> tuple[dict[str, float], dict[str, float], tuple[Caveat, ...]]:
-    """Metrics, further numbers, and a caveat for each kind of value that was lost on the way."""
+def measured(row: Row, keys: Columns) -> tuple[dict[str, float], dict[str, Extra], tuple[Caveat, ...]]:
+    """Metrics, further values, and a caveat for each kind of value that was lost on the way."""
     values = keys.values(row)
     found: dict[str, Any] = dict(zip(keys.metrics, values, strict=True))
     metrics, lost = (found, []) if _plain(values) else _checked(found)
-    extra = _further(row, keys.further, lost) if keys.further else {}
+    extra: dict[str, Extra] = {**_further(row, keys.further, lost)} if keys.further else {}
+    if keys.texts:
+        extra |= _texts(row, keys.texts)
     caveats = (Caveat.of("non_finite", fields=" ".join(sorted(lost))),) if lost else ()
     if metrics and min(metrics.values()) <= 0 and (zeros := doubts.undefined(metrics)):
         metrics = {key: value for key, value in metrics.items() if key not in zeros}
@@ -91,6 +93,21 @@ def _further(row: Row, keys: tuple[str, ...], lost: list[str]) -> dict[str, floa
         elif read is not None:
             lost.append(key)
     return extra
+
+
+_TEXT_LENGTH = 200
+
+
+def _texts(row: Row, keys: tuple[str, ...]) -> dict[str, Extra]:
+    """What else ran, each as one text: a name, or name and version of an object. Other shapes say nothing."""
+    found: dict[str, Extra] = {}
+    for key in keys:
+        value = row[key]
+        parts = (value.get("name"), value.get("version")) if isinstance(value, dict) else (value,)
+        text = " ".join(part.strip() for part in parts if isinstance(part, str)).strip()
+        if text and text.lower() not in _ABSENT:
+            found[key] = text[:_TEXT_LENGTH]
+    return found
 
 
 def _doubts(row: Row, metrics: dict[str, float], agentic: bool) -> doubts.Doubts:

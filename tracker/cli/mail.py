@@ -91,7 +91,7 @@ def compose(candidate: str, against: str, **asked: Any) -> Any:
     from tracker import jobs
     from tracker.cli import output
 
-    where, lang = jobs.Where.of(asked["store"], asked["archive"]), asked["lang"]
+    where, lang = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"]), asked["lang"]
     answer = jobs.compare(jobs.Question(candidate, against), where)
     chosen = output.chosen(answer)
     pictures = _pictures(answer, lang) if asked["charts"] else ()
