@@ -7,6 +7,7 @@ sentence is still said, by name and with its values, so that no doubt is lost be
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -14,9 +15,9 @@ from reports import numbers
 from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
-from reports.phrases import KINDS, SIDES, kind, label, metric_name, side, task_name, verdict_name
+from reports.phrases import KINDS, SIDES, elsewhere, kind, label, metric_name, side, task_name, verdict_name
 from store.metrics import METRICS
-from store.records import Caveat, Value, Verdict
+from store.records import Caveat, Unmatched, Value, Verdict
 
 UNKNOWN_CODE = N_("Caveat %(code)s.")
 UNKNOWN_CODE_WITH_VALUES = N_("Caveat %(code)s (%(values)s).")
@@ -230,6 +231,32 @@ _POINTS = {
         N_("Run %(run)s measured this, the candidate did not."),
         N_("The baseline measured this, the candidate did not."),
     ),
+    "promised": (N_("The run's config promises this, and no job is known for it."),),
+    "job_failed": (
+        N_("The conclusion of job %(job)s is %(conclusion)s (%(url)s)."),
+        N_("The conclusion of job %(job)s is %(conclusion)s."),
+        N_("Its job did not succeed."),
+    ),
+    "job_passed": (
+        N_("Job %(job)s passed and left no result (%(url)s)."),
+        N_("Job %(job)s passed and left no result."),
+        N_("Its job passed and left no result."),
+    ),
+    "job_skipped": (N_("Job %(job)s was skipped, so it has passed nothing."),),
+    "job_open": (
+        N_("Job %(job)s has not ended (%(url)s)."),
+        N_("Job %(job)s has not ended."),
+        N_("Its job has not ended."),
+    ),
+    "not_asked_for": (N_("The run's config does not ask for it any more."),),
+    "label_leaves_out": (N_("The labels of the pull request leave it out: %(labels)s."),),
+    "only_added": (N_("The run was asked to add points to a curve, not to measure it again."),),
+    "passed_elsewhere": (
+        N_("The same config and image passed in run %(run)s (%(url)s)."),
+        N_("The same config and image passed in run %(run)s."),
+        N_("The same config and image passed in another run."),
+    ),
+    "failed_everywhere": (N_("The same config and image passed nowhere; other runs that tried: %(runs)s."),),
     "invalid_value": (N_("The value is not a positive finite number."),),
     "conflicting_rows": (N_("Rows of this point contradict one another and none can be preferred."),),
     "zero_latency": (
@@ -431,6 +458,10 @@ EVENT_NAMES: Mapping[str, str] = MappingProxyType(
 )
 """The shipped events of the test harness in words; an event of a user's own is told by its name."""
 
+_ADDRESS = re.compile(
+    r"https://github\.com/[A-Za-z0-9][\w.-]*/[\w.-]+/actions/runs/\d{1,19}(?:/(?:job|attempts)/\d{1,19})?", re.ASCII
+)
+
 _SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
 _POINTS_OF_SCORE = frozenset({"growth", "difference"})
 _LOGS = frozenset({"change"})
@@ -451,6 +482,25 @@ def sentence(caveat: Caveat) -> Phrase:
                 said["score"] = numbers.score(score, mark)
             return phrase(msgid, **said)
     return _unknown(caveat.code, values)
+
+
+def why(row: Unmatched, *, linked: bool = False) -> Said:
+    """Why a row stands alone, and what is known of the same point in other runs.
+
+    A document that can link shows the `addresses` beside it, and says the sentences without them.
+    """
+    said = (row.reason, *elsewhere(row))
+    return sentences([sentence(_unlinked(one) if linked else one) for one in said])
+
+
+def addresses(row: Unmatched) -> tuple[str, ...]:
+    """Addresses on GitHub of the job and of the run that the reasons of a row name; nothing else is ever a link."""
+    told = (dict(one.values).get("url") for one in (row.reason, *elsewhere(row)))
+    return tuple(url for url in told if isinstance(url, str) and _ADDRESS.fullmatch(url))
+
+
+def _unlinked(caveat: Caveat) -> Caveat:
+    return Caveat(caveat.code, tuple(pair for pair in caveat.values if pair[0] != "url"))
 
 
 def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:

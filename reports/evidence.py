@@ -9,7 +9,7 @@ from reports import doubts, numbers
 from reports.facts import FAILED_GATE, Facts, no_difference, not_same, number_of
 from reports.language import Phrase, Value, listing, phrase
 from reports.phrases import image_change, kind, measured, published, run_name, started, task_name
-from store.records import Finding, Run, Scope, Verdict
+from store.records import Finding, LaneCount, Run, Scope, Verdict
 
 _NOT_MEASURED = (Verdict.MISSING, Verdict.FAILED, Verdict.INVALID)
 _PREFERRED = ("em_strict", "score", "em_flexible")
@@ -41,7 +41,12 @@ def _origin(facts: Facts, run: Run) -> dict[str, Value]:
 
 
 def _run(facts: Facts, run: Run) -> Phrase:
-    total = facts.total_points
+    """What the run measured: of the points that its config promised, where that is known, else of all that are told."""
+    total = facts.total_points - number_of(facts.points, Verdict.DROPPED)
+    came = total - number_of(facts.points, *_NOT_MEASURED)
+    what = facts.coverage
+    if what and what.expected and facts.candidate.total == 1:
+        total, came = what.expected, what.arrived
     return phrase(
         "Run Sweep %(id)s (attempt %(attempt)s, head %(head)s, conclusion %(conclusion)s) measured"
         " %(points)s of %(total)s points (%(kind)s; measured %(measured)s, run %(started)s, published %(published)s).",
@@ -50,13 +55,30 @@ def _run(facts: Facts, run: Run) -> Phrase:
         attempt=str(run.attempt),
         head=run.head_sha or "unknown",
         conclusion=run.conclusion or "unknown",
-        points=numbers.count(total - number_of(facts.points, *_NOT_MEASURED)),
+        points=numbers.count(came),
         total=numbers.count(total),
     )
 
 
 def _jobs(facts: Facts) -> list[Phrase]:
-    """Jobs that passed; hardware without jobs proves nothing and is not named."""
+    """Jobs that passed, by lane where the jobs themselves are known; a skipped one has passed nothing."""
+    what = facts.coverage
+    lanes = (("throughput", what.jobs), ("eval", what.eval_jobs)) if what else ()
+    known = [_lane(name, count) for name, count in lanes if count and count.applicable]
+    if len(known) > 1:
+        return [phrase("It passed %(first)s and %(second)s.", first=known[0], second=known[1])]
+    return [phrase("It passed %(first)s.", first=known[0])] if known else _by_hardware(facts)
+
+
+def _lane(name: str, count: LaneCount) -> Phrase:
+    said = {"total": numbers.count(count.applicable), "lane": name}
+    if count.passed == count.applicable:
+        return phrase("all %(total)s applicable %(lane)s jobs", **said)
+    return phrase("%(passed)s of %(total)s applicable %(lane)s jobs", passed=numbers.count(count.passed), **said)
+
+
+def _by_hardware(facts: Facts) -> list[Phrase]:
+    """The run's own statistics; hardware without jobs proves nothing and is not named."""
     parts: list[Value] = [
         phrase(
             "%(hardware)s %(passed)s of %(total)s",

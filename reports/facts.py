@@ -41,6 +41,7 @@ from store.images import Kind, Sameness, compare, parse
 from store.records import (
     Caveat,
     Comparison,
+    Coverage,
     Finding,
     JobCount,
     Provenance,
@@ -56,6 +57,7 @@ from store.runs import provenance
 __all__ = [
     "BY_IMPORTANCE",
     "DIFFERENCES",
+    "ELSEWHERE",
     "FAILED_GATE",
     "FOLDED_ROWS",
     "GENERAL_FROM",
@@ -123,6 +125,7 @@ _UNDECIDED = frozenset({Verdict.NOISY, Verdict.INCONCLUSIVE})
 _ABSENT = frozenset({Verdict.MISSING, Verdict.FAILED, Verdict.INVALID})
 _SET_ASIDE = frozenset({Verdict.NOT_COMPARABLE, Verdict.NOT_JUDGED})
 _NEW = frozenset({Verdict.NO_BASELINE})
+_DROPPED = frozenset({Verdict.DROPPED})
 
 STEP_ROWS = 3
 """How many things a sentence names; more would push the verdict out of the first lines of a notification."""
@@ -134,6 +137,9 @@ NIGHTLY_KEPT_DAYS = 14
 """How long registries keep nightly images; an older one may not be pulled again for a re-run."""
 
 IMPLAUSIBLE = "implausible_gain"
+
+ELSEWHERE = frozenset({"passed_elsewhere", "failed_everywhere"})
+"""Doubts about what did not come: whether the same config and image came in another run."""
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 
@@ -243,6 +249,8 @@ class Facts:
     """Tails and TTFT that moved, the points of a moved curve counted: told, never deciding."""
     not_comparable: Listed[Unmatched]
     new: Listed[Unmatched]
+    dropped: Listed[Unmatched]
+    """What the baseline has and the candidate was not asked for: told, never a problem."""
     rejected: Listed[Reason]
     doubts: Listed[Note]
     images: Listed[ImageChange]
@@ -259,6 +267,9 @@ class Facts:
     differs: Listed[Note]
     """What differs between the sides besides their images."""
     provenance: Mapping[RunKey, Provenance]
+    coverage: Coverage | None
+    is_measured: bool
+    """False where the candidate holds no result at all: then no verdict speaks of its performance."""
 
     def provenance_of(self, run: Run) -> Provenance:
         """What is known of a run's kind and of the time of its rows."""
@@ -311,6 +322,7 @@ def select(
         advisory=shown.advisory(),
         not_comparable=Listed(shown.states(_SET_ASIDE)),
         new=Listed(shown.states(_NEW)),
+        dropped=Listed(shown.states(_DROPPED)),
         rejected=_rejections(comparison.rejected),
         doubts=Listed(shown.doubts(_shared(comparison.findings))),
         images=_images(comparison.findings),
@@ -325,6 +337,8 @@ def select(
         history=Listed(shown.traces(history or {})),
         differs=Listed(differences(comparison)),
         provenance=comparison.provenance,
+        coverage=comparison.coverage,
+        is_measured=every.is_measured,
     )
 
 
@@ -384,6 +398,12 @@ class Chooser:
 
     findings: tuple[Finding, ...]
     unmatched: tuple[Unmatched, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """True where the candidate holds any result, judged or not."""
+        judged = any(f.n_candidate or f.candidate is not None for f in self.findings)
+        return judged or any(row.side == "candidate" for row in self.unmatched)
 
     def kept(self, keep: Keep) -> Chooser:
         return Chooser(tuple(filter(keep, self.findings)), tuple(filter(keep, self.unmatched)))
@@ -707,6 +727,8 @@ def steps(rows: Chooser, verdict: Verdict) -> tuple[Step, ...]:
     urgent = tuple(step for step in found if step)
     doubted = [f for f in rows.findings if decides(f) and UNSETTLED & {caveat.code for caveat in f.caveats}]
     calm = "run_again" if doubted and _CALM.get(verdict) == "merge_safe" else _CALM.get(verdict, "nothing_judged")
+    if not rows.is_measured:
+        return urgent or (_step("no_results"),)
     return urgent or (_step(calm, doubted or rows.undecided()),)
 
 
@@ -750,6 +772,7 @@ BY_IMPORTANCE = (
     "history",
     "not_comparable",
     "new",
+    "dropped",
     "images",
     "rejected",
     "evals",

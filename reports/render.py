@@ -199,6 +199,11 @@ def _picture_width(picture: Picture) -> Markup:
     return Markup(str(min(picture.size[0], PICTURE_WIDTH)))
 
 
+def _links(row: Unmatched) -> list[tuple[str, Markup]]:
+    """Text and address of each link of a row: what `addresses` lets through needs no escape."""
+    return [(url.partition("/actions/")[2], Markup(url)) for url in doubts.addresses(row)]
+
+
 def _run_url(run: Run) -> Markup:
     return Markup(facts.run_url(run) or "")
 
@@ -234,6 +239,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "label": phrases.label,
         "left_out": phrases.left_out,
         "measured": phrases.measured,
+        "links": _links,
         "metric": phrases.metric_name,
         "metric_cell": phrases.metric_cell,
         "note": doubts.note,
@@ -260,5 +266,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "values_cell": phrases.values,
         "verdict": phrases.verdict_name,
         "verdict_cell": phrases.verdict_cell,
+        "why": doubts.why,
+        "why_linked": partial(doubts.why, linked=True),
     }
 )

@@ -20,7 +20,8 @@ import requests
 from github.GitRelease import GitRelease
 from github.GitReleaseAsset import GitReleaseAsset
 
-from store.github import PATIENCE, Access, Artifact, Expired, Reader, TooLarge, _artifact, _Refused
+from store.credentials import Refused
+from store.github import PATIENCE, Access, Artifact, Expired, Reader, TooLarge, _artifact
 from store.patience import Patience, delay_of
 from store.records import Trouble
 from store.travel import MOST_BYTES
@@ -109,7 +110,7 @@ class Release(Reader):
         address = f"{self.access.api}/repos/{self.access.repository}/releases/assets/{number}"
         with self._opened(address) as answer:
             if answer.status_code != 200:
-                raise _Refused(answer.status_code, answer.headers, self._words(answer))
+                raise Refused(answer.status_code, answer.headers, self._words(answer))
             return b"".join(_bounded(answer.iter_content(1024**2)))
 
     def write(self, name: str, content: bytes) -> None:

@@ -277,11 +277,16 @@ def _near(index: Mapping[tuple[str | None, int | None], list[_Titled]], one: Exp
             yield from index.get((model, conc), ())
 
 
-def newest(same: Sequence[JobRun]) -> JobRun | None:
-    """The attempt that counts of jobs with one name; None where several of one attempt ended differently."""
+def counting(same: Sequence[JobRun]) -> list[JobRun]:
+    """Of jobs with one name those of the newest attempt that was not skipped."""
     ran = [job for job in same if job.conclusion != "skipped"] or same
     last = max(job.attempt for job in ran)
-    rivals = [job for job in ran if job.attempt == last]
+    return [job for job in ran if job.attempt == last]
+
+
+def newest(same: Sequence[JobRun]) -> JobRun | None:
+    """The one that counts of jobs with one name; None where several of one attempt ended differently."""
+    rivals = counting(same)
     if len({(job.status, job.conclusion) for job in rivals}) > 1:
         return None
     epoch = datetime.min.replace(tzinfo=UTC)

@@ -198,6 +198,8 @@ VALUES: dict[str, object] = {
     "status": "timeout", "measured": 3000.0, "seconds": 400.5, "duration": 100.0, "clock": 700.5, "ratio": 0.5,
     "queries": 320, "each": 100.5, "energy": 1000000.0,
     "kind_before": "push", "kind_after": "pull_request, nightly", "by": "30000000002/1",
+    "job": "single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8 c64", "conclusion": "timed_out", "labels": "sweep-enabled",
+    "url": "https://github.com/o/r/actions/runs/30000000001/job/5",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""
 

@@ -601,9 +601,13 @@ def test_a_mail_names_the_command_that_prints_every_row() -> None:
 
 def test_a_mail_begins_with_the_verdict() -> None:
     text, html = both(a_screen())
-    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n\n")
+    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.\n\n")
     assert html.startswith("<!DOCTYPE html>\n")
-    assert Page(html).text.strip().startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n")
+    assert (
+        Page(html)
+        .text.strip()
+        .startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.\n")
+    )
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))

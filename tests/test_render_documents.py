@@ -293,7 +293,7 @@ def test_a_filter_says_what_it_hides() -> None:
     assert "Filter --verdict equivalent hides rows: 14, regressions among them: 5." in text
     assert "筛选条件 --verdict equivalent 隐藏了 14 行，其中回归 5 项。" in text
     assert text.startswith(
-        "## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.**"
+        "## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.**"
     )
 
 

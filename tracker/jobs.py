@@ -32,7 +32,7 @@ from store.records import (
 from store.runs import PATCHED, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Folder, Place, Plan, carry, plan
-from tracker import describe, provenance, sides
+from tracker import coverage, describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
 from tracker.judge.learn import learn
@@ -301,13 +301,15 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
         stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
-        origins = sides.provenance(past, new, stands)
+        origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
+        missed = events.missing(told.apart(apart), new.runs)
+        rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
         return Comparison(
             candidate=new.runs,
             baseline=stands,
             against=str(baseline),
             findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
-            unmatched=(*events.missing(told.apart(apart), new.runs), *told.invalid(), *taken),
+            unmatched=rows,
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
@@ -317,6 +319,7 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
                 *_corrections(past, new, baseline),
                 *redefined(alike.findings),
             ),
+            coverage=coverage.coverage(wanted, new, rows),
             history=levels,
             earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
             provenance=origins,

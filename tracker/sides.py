@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -23,6 +24,7 @@ from store.records import (
     Expected,
     Finding,
     JobCount,
+    JobRun,
     Level,
     Provenance,
     Rejection,
@@ -74,6 +76,8 @@ class Side:
     """What the runs were asked to measure."""
     expected: tuple[Expected, ...] = ()
     """What their configs promised."""
+    job_runs: tuple[JobRun, ...] = ()
+    """What became of their jobs."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -152,7 +156,9 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     kept = whole.points.filter(pl.col("image").is_in(list(same)))
     rows = whole.frame.filter(pl.col("image").is_in(list(same)))
     scores = tuple(score for score in whole.scores if score.image in same)
-    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]))
+    # What the runs promised is more than one image: beside it everything else would be missing.
+    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "changelog": ()}
+    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]), **unasked)
 
 
 def _is_image(text: str, wanted: str) -> bool:
@@ -177,6 +183,7 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
         entries=tuple(entry for run in current for entry in store.changelog(run.key)),
         expected=tuple(one for run in current for one in store.expected(run.key)),
+        job_runs=tuple(job for run in current for job in store.job_runs(run.key)),
     )
 
 

@@ -58,6 +58,7 @@ Exit codes:
   1  an error, told on stderr with what to do
   2  wrong use
   3  the condition of --fail-on holds
+  4  --fail-on was given and nothing could be judged: no result, or no baseline
 """
 
 

@@ -14,7 +14,7 @@ Examples:
   tracker compare                                   the newest run against the one before
   tracker compare run:27489075807 --against last-good
   tracker compare ./artifacts --format markdown --lang both --out summary.md
-  tracker compare --fail-on regression              exit code 3 when something got worse
+  tracker compare --fail-on regression              exit code 3 when something got worse, 4 when nothing was judged
 
 \b
 Baselines (--against):
@@ -34,7 +34,13 @@ FAILING = ("regression", "suspected", "never")
 @click.option("--thresholds", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Pass marks of evals.")
 @events_option
 @click.option("--format", "form", type=click.Choice(FORMATS), help="[default: table on a terminal, json in a pipe]")
-@click.option("--fail-on", type=click.Choice(FAILING), default="never", show_default=True, help="Exit with 3 if so.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(FAILING),
+    default="never",
+    show_default=True,
+    help="Exit with 3 if so, with 4 if nothing could be judged.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of to stdout.")
 @language_option
 @store_options
@@ -65,6 +71,8 @@ def command(
     question = jobs.Question(candidate, against, metrics, marks, known_events(events))
     answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
     output.show(answer, form or _default_form(out), lang, out)
+    if fail_on != "never" and not output.is_judged(answer):
+        raise click.exceptions.Exit(4)
     if output.fails(answer, fail_on):
         raise click.exceptions.Exit(3)
 
