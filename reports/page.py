@@ -296,7 +296,7 @@ def _unmatched(one: Unmatched, say: _Sayings, runs: _Runs, places: Mapping[str, 
     key, _, _ = one.key.rpartition(" c")
     speed = one.metrics.get(shapes.SPEED)
     nothing = [numbers.NOTHING, None]
-    left = [caveat for caveat in one.caveats if caveat not in doubts.elsewhere(one)]
+    left = [caveat for caveat in one.caveats if caveat not in phrases.elsewhere(one)]
     return {
         **_identity(one, None),
         "s": _SCOPE_PLACE[Scope.EVAL if one.task else Scope.POINT],
