@@ -18,10 +18,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
-from reports import doubts, escapes, facts, numbers, phrases
+from reports import doubts, escapes, facts, numbers, phrases, week, weekwords
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
+from reports.week import WeekFacts
 from store.records import Run
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -31,6 +32,8 @@ SUMMARY_LIMIT = 1_000_000
 """Bytes. A job summary may have 1 MiB."""
 MAIL_LIMIT = 102_400
 """Bytes of the HTML part. Gmail cuts a longer mail off."""
+WEEKLY_LIMIT = 1_000_000
+"""Bytes of a file in git that people still read."""
 MARKER = "sweep-tracker"
 """First word of the hidden marker by which a comment is found again."""
 
@@ -82,6 +85,13 @@ class Document:
     limit: int | None = None
     measure: Callable[[str], int] = len
     languages: tuple[str, ...] = (*LANGUAGES, "both")
+    trim: Callable[[Any, int], Any] = facts.trim
+    longest: Callable[[Any], int] = facts.longest
+
+
+def _weekly(template: str, escape: Escape, join: Callable[[str, str], str], limit: int | None = None) -> Document:
+    """A document that says the facts of a week."""
+    return Document(template, escape, join, limit, _bytes, trim=week.trim, longest=week.longest)
 
 
 def _bytes(text: str) -> int:
@@ -98,12 +108,16 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "commit": Document("commit.txt.j2", escapes.line, _commit),
         "mail_text": Document("mail.txt.j2", _mail_line, _blocks),
         "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
+        "weekly": _weekly("weekly.md.j2", escapes.markdown, _blocks, WEEKLY_LIMIT),
+        "weekly_text": _weekly("weekly.txt.j2", _mail_line, _blocks),
+        "weekly_html": _weekly("weekly.html.j2", _mail_html, _pages, MAIL_LIMIT),
+        "weekly_title": _weekly("weekly_title.txt.j2", escapes.line, _halves),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )
 
 
-def render(chosen: Facts, document: str, lang: str = "both") -> str:
+def render(chosen: Facts | WeekFacts, document: str, lang: str = "both") -> str:
     """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
 
     The sign-off evidence exists in English only: a machine looks for its exact words.
@@ -127,25 +141,25 @@ def marker(chosen: Facts) -> str:
     return f"<!-- {MARKER} version={version('sweep-tracker')} head={head} verdict={chosen.verdict.value} -->"
 
 
-def _tail(document: str, chosen: Facts) -> str:
+def _tail(document: str, chosen: Facts | WeekFacts) -> str:
     """The marker stands last, since notification mails show the first lines."""
-    return f"\n{marker(chosen)}\n" if document == "comment" else ""
+    return f"\n{marker(chosen)}\n" if document == "comment" and isinstance(chosen, Facts) else ""
 
 
-def _said(chosen: Facts, form: Document, lang: str) -> str:
+def _said(chosen: Facts | WeekFacts, form: Document, lang: str) -> str:
     if lang == "both":
         return form.join(*(_said(chosen, form, each) for each in BILINGUAL))
     template = _environment(lang, form.escape).get_template(form.template)
     return _GAPS.sub("\n\n", template.render(facts=chosen))
 
 
-def _fitted(chosen: Facts, form: Document, lang: str, reserved: int) -> str:
+def _fitted(chosen: Facts | WeekFacts, form: Document, lang: str, reserved: int) -> str:
     """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
     room = (form.limit or 0) - reserved - 1
-    text, rows = _said(chosen, form, lang), facts.longest(chosen)
+    text, rows = _said(chosen, form, lang), form.longest(chosen)
     while form.measure(text) > room and rows:
         rows = min(rows - 1, int(rows * 0.95 * room / form.measure(text)))
-        text = _said(facts.trim(chosen, rows), form, lang)
+        text = _said(form.trim(chosen, rows), form, lang)
     return text
 
 
@@ -225,5 +239,6 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "values_cell": phrases.values,
         "verdict": phrases.verdict_name,
         "verdict_cell": phrases.verdict_cell,
+        **weekwords.FILTERS,
     }
 )

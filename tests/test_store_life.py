@@ -142,7 +142,7 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
         for question in ("runs", "curves", "statuses", "scores", "records"):
             assert_frame_equal(told[question], expected[question])
         store.save_findings("a", [FINDING])
-        assert store.info().schema_version == 2
+        assert store.info().schema_version == 4
 
 
 def test_a_newer_file_is_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -202,34 +202,39 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
 
     Nothing is written.
     """
-    baseline = _baseline(question.against)
     chosen = _metrics(question.metrics)
     with (
         sides.opened(where.store, where.archive) as past,
         sides.candidate(question.candidate, past, chosen) as new,
     ):
-        history = sides.history(past, new, baseline, chosen)
-        alike = sides.comparable(past, new, history)
-        judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
-        base = sides.runs_by_text(past, judged.baseline_runs)
-        eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
-        absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
-        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
-        stood_on = {str(run) for one in found for run in one.baseline_runs}
-        told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
-        return Comparison(
-            candidate=new.runs,
-            baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
-            against=str(baseline),
-            findings=describe.ordered(map(told.finding, found)),
-            unmatched=(*told.apart(apart), *told.invalid()),
-            rejected=new.rejected,
-            rules_version=settings.rules_version,
-            jobs=new.jobs,
-            caveats=_caveats(new, question.metrics),
-            levels=sides.levels(history, new),
-        )
+        return judged(past, new, question, settings)
+
+
+def judged(past: Store | None, new: Side, question: Question, settings: Settings) -> Comparison:
+    """Judge a candidate that is at hand against what a store holds of its past."""
+    baseline = _baseline(question.against)
+    history = sides.history(past, new, baseline, _metrics(question.metrics))
+    alike = sides.comparable(past, new, history)
+    sweep = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
+    base = sides.runs_by_text(past, sweep.baseline_runs)
+    eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
+    absent = describe.absent_curves(sides.sweeps_before(past, new), new)
+    found: tuple[Finding, ...] = (*sweep.findings, *eval_findings)
+    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *eval_unmatched, *absent)
+    stood_on = {str(run) for one in found for run in one.baseline_runs}
+    told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+    return Comparison(
+        candidate=new.runs,
+        baseline=sides.runs_by_text(past, {*sweep.baseline_runs, *stood_on}),
+        against=str(baseline),
+        findings=describe.ordered(map(told.finding, found)),
+        unmatched=(*told.apart(apart), *told.invalid()),
+        rejected=new.rejected,
+        rules_version=settings.rules_version,
+        jobs=new.jobs,
+        caveats=_caveats(new, question.metrics),
+        levels=sides.levels(history, new),
+    )
 
 
 def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:

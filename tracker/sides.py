@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,7 +15,7 @@ import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import series_key
+from store.identity import config_key, series_key
 from store.readers import read
 from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
 from store.runs import standing
@@ -146,6 +146,22 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+    )
+
+
+def of_runs(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
+    """Some runs of the store as one candidate: they are judged together."""
+    return _side(store, keys, metrics)
+
+
+def only(new: Side, curves: Collection[str], evals: Collection[str]) -> Side:
+    """A candidate less everything but some curves and some evals (`config task`)."""
+    return replace(
+        new,
+        points=new.points.filter(pl.col("curve").is_in(list(curves))),
+        frame=new.frame.filter(pl.col("curve").is_in(list(curves))),
+        scores=tuple(score for score in new.scores if f"{config_key(score.series)} {score.task}" in evals),
+        configs=frozenset(),
     )
 
 
