@@ -277,53 +277,58 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
 
     Nothing is written.
     """
-    baseline = _baseline(question.against)
     chosen = _metrics(question.metrics)
     withdrawn = where.withdrawn()
     with (
         sides.opened(where.store, where.archive, withdrawn) as past,
         sides.candidate(question.candidate, past, chosen, withdrawn) as new,
     ):
-        history = sides.history(past, new, baseline, chosen)
-        alike = sides.comparable(past, new, history, question.events)
-        judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
-        base = sides.runs_by_text(past, judged.baseline_runs)
-        eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
-        taken = _withdrawn_scores(new)
-        absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *alike.findings, *eval_findings)
-        gone = {(one.key, one.task) for one in taken}
-        eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
-        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
-        levels = sides.levels(history, new)
-        drawn = {str(one.run) for runs in levels.values() for one in runs}
-        told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
-        events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
-        stood_on = {str(run) for one in found for run in one.baseline_runs}
-        stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
-        origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
-        missed = events.missing(told.apart(apart), new.runs)
-        rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
-        return Comparison(
-            candidate=new.runs,
-            baseline=stands,
-            against=str(baseline),
-            findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
-            unmatched=rows,
-            rejected=new.rejected,
-            rules_version=settings.rules_version,
-            jobs=new.jobs,
-            caveats=(
-                *_caveats(new, question.metrics),
-                *_provenance(new, stands, origins),
-                *_corrections(past, new, baseline),
-                *redefined(alike.findings),
-            ),
-            coverage=coverage.coverage(wanted, new, rows),
-            history=levels,
-            earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
-            provenance=origins,
-        )
+        return judged(past, new, question, settings)
+
+
+def judged(past: Store | None, new: Side, question: Question, settings: Settings) -> Comparison:
+    """Judge a candidate that is at hand against what a store holds of its past."""
+    baseline = _baseline(question.against)
+    history = sides.history(past, new, baseline, _metrics(question.metrics))
+    alike = sides.comparable(past, new, history, question.events)
+    sweep = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
+    base = sides.runs_by_text(past, sweep.baseline_runs)
+    eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
+    taken = _withdrawn_scores(new)
+    absent = describe.absent_curves(sides.sweeps_before(past, new), new)
+    found: tuple[Finding, ...] = (*sweep.findings, *alike.findings, *eval_findings)
+    gone = {(one.key, one.task) for one in taken}
+    eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
+    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *eval_apart, *absent)
+    levels = sides.levels(history, new)
+    drawn = {str(one.run) for runs in levels.values() for one in runs}
+    told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+    events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
+    stood_on = {str(run) for one in found for run in one.baseline_runs}
+    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *stood_on})
+    origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
+    missed = events.missing(told.apart(apart), new.runs)
+    rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
+    return Comparison(
+        candidate=new.runs,
+        baseline=stands,
+        against=str(baseline),
+        findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
+        unmatched=rows,
+        rejected=new.rejected,
+        rules_version=settings.rules_version,
+        jobs=new.jobs,
+        caveats=(
+            *_caveats(new, question.metrics),
+            *_provenance(new, stands, origins),
+            *_corrections(past, new, baseline),
+            *redefined(alike.findings),
+        ),
+        coverage=coverage.coverage(wanted, new, rows),
+        history=levels,
+        earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
+        provenance=origins,
+    )
 
 
 def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:
