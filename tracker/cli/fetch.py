@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from store.fetch import Fetched
-    from store.github import Artifact
+    from store.github import Artifact, Reader
     from store.runs import RunLink
 
 EPILOG = """\b
@@ -72,15 +72,21 @@ def command(run: str, repo: str | None, into: Path | None, api: str) -> None:
 
 def bring(link: RunLink, api: str, into: Path | None) -> tuple[tuple[Fetched, ...], Path]:
     """Fetch a run, and the sweep that it published; gives also the folder in the words of the caller."""
-    from store.credentials import credentials
     from store.fetch import fetch_with_source
-    from store.github import Access, Reader
     from tracker.cli import progress
 
-    api, folder = api.rstrip("/"), into or Path(str(link.id))
-    access = Access(link.repository, credentials(os.environ, link.repository, api), api)
-    with Reader(access) as reader, progress.watching("artifacts fetched") as watch:
+    folder = into or Path(str(link.id))
+    with reader_of(link.repository, api) as reader, progress.watching("artifacts fetched") as watch:
         return fetch_with_source(link, reader, folder, watch), folder
+
+
+def reader_of(repository: str, api: str) -> Reader:
+    """A connection that reads, with what the environment gives."""
+    from store.credentials import credentials
+    from store.github import Access, Reader
+
+    api = api.rstrip("/")
+    return Reader(Access(repository, credentials(os.environ, repository, api), api))
 
 
 def link_of(text: str, repository: str | None, hint: str) -> RunLink:
