@@ -160,7 +160,7 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     rows = whole.frame.filter(pl.col("image").is_in(list(same)))
     scores = tuple(score for score in whole.scores if score.image in same)
     # What the runs promised is more than one image: beside it everything else would be missing.
-    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "changelog": ()}
+    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "entries": ()}
     return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]), **unasked)
 
 
