@@ -190,6 +190,19 @@ _COMPARISON = {
         N_("%(metric)s was converted from %(unit)s."),
         N_("Units were converted."),
     ),
+    "artifact_expired": (N_("Results had expired on GitHub before they were fetched."),),
+    "baseline_expired": (
+        N_("%(number)s artifacts of baseline run %(run)s had expired on GitHub before they were fetched, on %(on)s."),
+        N_("Artifacts of the baseline run had expired on GitHub before they were fetched."),
+    ),
+    "head_moved": (
+        N_("The run measured commit %(sha)s; the head of the pull request is %(head)s (commits since: %(count)s)."),
+        N_("The pull request has gone on since the run."),
+    ),
+    "head_gone": (
+        N_("The run measured commit %(sha)s, which is none of the pull request any more."),
+        N_("The run measured a commit that is none of the pull request any more."),
+    ),
     "attempt_gone": (N_("GitHub has attempt %(attempt)s of the run no longer."),),
     "unknown_commit": (
         N_("GitHub does not show commit %(sha)s: without its configs, what was expected is not known."),
@@ -611,6 +624,7 @@ def _said(name: str, value: Value) -> Said:
 _WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
     {
         "sha": lambda value: value[:12],
+        "head": lambda value: value[:12],
         "metric": lambda value: metric_name(value) if value in METRICS else value,
         "task": task_name,
         "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,

@@ -485,6 +485,11 @@ class Store:
         rows = self._ask(question("cited"), runs=[str(key) for key in runs])
         return tuple(rows["comparison"])
 
+    @property
+    def withdrawals(self) -> tuple[Withdrawal, ...]:
+        """What the store was opened without."""
+        return self._withdrawals
+
     def corrections(self, comparison: str) -> tuple[Caveat, ...]:
         """What stored findings of a comparison stood on and is withdrawn now: `withdrawn_cited`, each run once."""
         if not self._withdrawals:

@@ -230,6 +230,47 @@ def test_the_event_names_the_run(desk: Desk) -> None:
     assert desk.tracker("after-merge").code == 2
 
 
+def test_of_the_runs_of_a_pull_request_the_one_with_the_results_is_judged(desk: Desk) -> None:
+    desk.judge_all(NIGHTS)
+    said = desk.tracker("after-merge", "--pull-request", SLOW_PULL, "--work", desk.folder / "work", "--send")
+    assert said.code == 0
+    assert f"judged: {SWEEP}/2 previous" in said.out
+    comment = desk.comment(SLOW_PULL)
+    assert "verdict=regression" in comment
+    assert f"The run measured commit {sha(SWEEP)[:12]}; the head of the pull request is" in comment
+    assert "(commits since: 1)." in comment
+    for upload in desk.hub.uploads.values():
+        upload.expired = upload.expired or upload.run == SWEEP
+    nothing = desk.tracker("after-merge", "--pull-request", SLOW_PULL)
+    assert nothing.code == 1
+    assert f"run {NOTHING}: The run concluded success and holds no results." in nothing.err
+
+
+def test_a_correction_stands_however_often_the_report_is_made_again(desk: Desk) -> None:
+    desk.judge_all((*NIGHTS, SWEEP))
+    assert "Correction" not in desk.comment(SLOW_PULL)
+    (desk.folder / "withdrawn.yaml").write_text(WITHDRAWALS + WITHDRAWALS.replace(str(WITHDRAWN), str(NIGHTS[1])))
+    for _ in range(2):
+        desk.judge(SWEEP)
+        told = f"Correction: an earlier version of this report compared with run {NIGHTS[1]}/1"
+        assert told in desk.comment(SLOW_PULL)
+    (desk.folder / "withdrawn.yaml").write_text(WITHDRAWALS)
+    desk.judge(SWEEP)
+    assert "Correction" not in desk.comment(SLOW_PULL)
+
+
+def test_what_had_expired_is_told_and_is_no_baseline(desk: Desk) -> None:
+    desk.judge(EXPIRED)
+    desk.judge(NIGHTS[0])
+    said = desk.tracker("compare", f"run:{NIGHTS[0]}", "--against", f"run:{EXPIRED}", "--format", "markdown")
+    assert "No baseline" in said.out
+    assert f"6 artifacts of baseline run {EXPIRED}/1 had expired on GitHub before they were fetched" in said.out
+    assert (
+        "Results had expired on GitHub before they were fetched."
+        in desk.tracker("compare", f"run:{EXPIRED}", "--format", "markdown").out
+    )
+
+
 def test_proposed_entries_are_written_on_a_branch_alone_and_once(desk: Desk) -> None:
     desk.judge_all(NIGHTS)
     home = desk.folder / "repository"

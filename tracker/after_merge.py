@@ -15,14 +15,18 @@ from types import MappingProxyType
 
 from reports import ending, facts, jsonform, outbox, render
 from reports.channels import files
+from reports.doubts import sentence
 from reports.facts import Facts
+from reports.language import Language
 from reports.outbox import CheckRun, Comment, Errand
 from store import changelog, plan
 from store.branches import check_is_branch
 from store.fetch import Fetched, fetch_with_source
-from store.github import Reader
-from store.records import Comparison, Run, Trouble
+from store.github import Incomplete, Reader
+from store.records import Caveat, Comparison, Run, Trouble
+from store.reuse import Candidate, best_run
 from store.runs import RunLink
+from store.told import parsed
 from tracker import jobs, texts
 from tracker.jobs import Question, Watch, Where
 
@@ -75,16 +79,41 @@ def after_merge(asked: Asked, reader: Reader, where: Where, watch: Watch = lambd
     measured = fetched[-1].run
     question = replace(asked.question, candidate=f"run:{measured.key}")
     answer = jobs.compare(question, where)
+    pull = asked.pull or next((one.run.pull_request for one in fetched if one.run.pull_request), None)
+    beside = (*(note for one in fetched for note in one.notes), *_head_doubts(measured, pull, reader))
+    answer = replace(answer, caveats=tuple(dict.fromkeys((*answer.caveats, *beside))))
     name = jobs.keep_findings(answer, where)
     chosen = facts.select(answer, history=answer.levels)
-    errands = _errands(asked, answer, chosen, [one.run for one in fetched])
+    errands: tuple[Errand, ...] = (
+        *_check(fetched[0].run, answer, chosen, asked),
+        *_comment(pull, chosen, asked.lang),
+    )
     folder = asked.work / "reports" / re.sub(r"[^\w.-]+", "-", name)
     _write_down(answer, chosen, errands, folder, asked.lang)
-    pull = next((one.pull for one in errands if isinstance(one, Comment)), None)
     entries = _proposed(answer, texts.Entries("both", pull, _known_keys(fetched[-1].folder), asked.link.repository))
     files.put(folder / "changelog.yaml", changelog.draft(entries))
     appended = _append(asked.changelog, entries)
     return Reported(name, fetched, answer, folder, errands, entries, appended)
+
+
+def best_of(pull: int, repository: str, reader: Reader) -> RunLink:
+    """The run of a pull request that holds the most results, the newest of them: whatever each one concluded.
+
+    Raises Trouble, with what each run lacks, where none holds any.
+    """
+    ran = {told["id"]: told for sha in reader.pull_commits(pull) for told in reader.runs_of(sha)}
+    swept = [parsed(told) for told in ran.values() if told.get("event") == "pull_request"]
+    held = [Candidate(run, _at_hand(run.id, reader)) for run in swept]
+    choice = best_run(held, max((one.results for one in held), default=0) or 1)
+    if choice.chosen is None:
+        english = Language("en")
+        lacks = "; ".join(f"run {one.run.id}: {english.say(sentence(why))}" for one, why in choice.rejected)
+        raise Trouble(f"no run of pull request {pull} holds results ({lacks or 'none ran'}): name one with --run")
+    return RunLink(repository, choice.chosen.run.id)
+
+
+def _at_hand(run: int, reader: Reader) -> tuple[str, ...]:
+    return tuple(one.name for one in reader.artifacts(run) if not one.expired)
 
 
 def _write_down(answer: Comparison, chosen: Facts, errands: Sequence[Errand], folder: Path, lang: str) -> None:
@@ -95,10 +124,20 @@ def _write_down(answer: Comparison, chosen: Facts, errands: Sequence[Errand], fo
     outbox.write(errands, folder / "errands.json")
 
 
-def _errands(asked: Asked, answer: Comparison, chosen: Facts, runs: Sequence[Run]) -> tuple[Errand, ...]:
-    """One check run on the commit that was asked about, one comment on its pull request."""
-    pull = asked.pull or next((run.pull_request for run in runs if run.pull_request), None)
-    return (*_check(runs[0], answer, chosen, asked), *_comment(pull, chosen, asked.lang))
+def _head_doubts(run: Run, pull: int | None, reader: Reader) -> tuple[Caveat, ...]:
+    """Whether the measured commit is still the head of its pull request, or at least one of its commits."""
+    if pull is None or run.head_sha is None or run.event != "pull_request":
+        return ()
+    head = reader.pull(pull)["head"]["sha"]
+    if head == run.head_sha:
+        return ()
+    try:
+        shas = reader.pull_commits(pull)
+    except Incomplete as flaw:
+        shas = flaw.seen
+    if run.head_sha not in shas:
+        return (Caveat.of("head_gone", sha=run.head_sha),)
+    return (Caveat.of("head_moved", sha=run.head_sha, head=head, count=len(shas) - 1 - shas.index(run.head_sha)),)
 
 
 def _comment(pull: int | None, chosen: Facts, lang: str) -> tuple[Comment, ...]:

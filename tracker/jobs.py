@@ -49,6 +49,9 @@ LEARNED_CURVES = 400
 LEARNED_RUNS = 60
 """The noise is learned from so many curves and the newest runs of each: every stratum, and a bound on the work."""
 
+CORRECTED = "withdrawn_cited"
+"""Code of a correction: an earlier report stood on what is withdrawn since."""
+
 Watch = Callable[[int], None]
 
 
@@ -327,6 +330,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
             *_caveats(new, question.metrics),
             *_provenance(new, stands, origins),
             *_corrections(past, new, baseline),
+            *_expired(past, baseline),
             *redefined(alike.findings),
         ),
         coverage=coverage.coverage(wanted, new, rows),
@@ -372,18 +376,37 @@ def comparison_name(candidate: RunKey, against: str) -> str:
 
 
 def keep_findings(answer: Comparison, where: Where) -> str:
-    """Store the findings of a comparison, in place of those of an earlier one of its name; gives the name."""
+    """Store the findings of a comparison, in place of those of an earlier one of its name; gives the name.
+
+    What it corrects is kept beside them: once they are replaced nothing else would tell of it.
+    """
     name = comparison_name(max(answer.candidate, key=lambda run: (run.started_at, run.key)).key, answer.against)
+    corrected = [caveat.as_dict() for caveat in answer.caveats if caveat.code == CORRECTED]
     with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
+        if corrected:
+            store.put_note(f"{CORRECTED} {name}", corrected)
         store.save_findings(name, answer.findings)
     return name
 
 
 def _corrections(past: Store | None, new: Side, baseline: Baseline) -> tuple[Caveat, ...]:
-    """What an earlier judgement of this candidate, where one is stored, stood on and is withdrawn since."""
+    """What earlier judgements of this candidate, where they are stored, stood on and is withdrawn since."""
     if past is None or not new.runs:
         return ()
-    return past.corrections(comparison_name(new.newest.key, str(baseline)))
+    name = comparison_name(new.newest.key, str(baseline))
+    withdrawn = {str(one.run) for one in past.withdrawals}
+    kept = (Caveat.of(told.pop("code"), **told) for told in past.note(f"{CORRECTED} {name}") or ())
+    lasting = (one for one in kept if str(dict(one.values)["run"]).partition("/")[0] in withdrawn)
+    return tuple(dict.fromkeys((*past.corrections(name), *lasting)))
+
+
+def _expired(past: Store | None, baseline: Baseline) -> tuple[Caveat, ...]:
+    """What a baseline that was asked for by name had measured, and GitHub has thrown away before it was fetched."""
+    if past is None or baseline.kind != "run":
+        return ()
+    run = sides.named_run(past, baseline)
+    lost = [one.detail for one in past.rejections(run.key) if one.reason == "artifact_expired"]
+    return (Caveat.of("baseline_expired", run=str(run.key), number=len(lost), on=max(lost)),) if lost else ()
 
 
 def _withdrawn_scores(new: Side) -> tuple[Unmatched, ...]:

@@ -226,10 +226,10 @@ def history(past: Store | None, new: Side, baseline: Baseline, metrics: Sequence
 
 def _of_run(past: Store, baseline: Baseline, metrics: Sequence[str]) -> pl.DataFrame:
     """The rows of the run that was asked for by name, as they stood after that attempt."""
-    return past.tidy(_named_run(past, baseline).key, metrics)
+    return past.tidy(named_run(past, baseline).key, metrics)
 
 
-def _named_run(past: Store, baseline: Baseline) -> Run:
+def named_run(past: Store, baseline: Baseline) -> Run:
     """The official run that was asked for by name."""
     number, _, attempt = baseline.value.partition("/")
     if not re.fullmatch(r"-?\d{1,19}", number) or not re.fullmatch(r"\d{0,6}", attempt):
@@ -396,7 +396,7 @@ def past_scores(past: Store | None, new: Side, base: Sequence[Run], baseline: Ba
     if past is None or not new.runs:
         return ()
     if baseline.kind == "run":
-        return past.scores(_named_run(past, baseline).key)
+        return past.scores(named_run(past, baseline).key)
     ids = {run.id for run in new.runs}
     keys = {series_key(score.series) for score in new.scores}
     beside = {run.id for run in base} - ids

@@ -85,12 +85,17 @@ def _read_unit(unit: _Unit, run: Run | None) -> Iterator[Batch]:
     # A run that is described and measured nothing is a fact too.
     held = [] if around.run is run or not around.told else [Batch(around.run)]
     held += [Document(place, None, around.run).rejected("", bad.reason, bad.detail) for place, bad in around.broken]
+    read: list[Parts] = []
     for entry in unit.entries(is_content):
+        read.append(entry.parts)
         for batch, alone in _read_entry(entry, around):
             if alone or batch.run.published:
                 yield batch
             else:
                 held.append(batch)
+    for upload in around.lost(read):
+        document = Document(f"artifact {upload.name}", None, around.run)
+        held.append(document.rejected("", "artifact_expired", upload.expired_on))
     if around.beside:
         asked = tuple(dict.fromkeys(entry for batch in held for entry in batch.changelog))
         held.append(around.beside.batch(around.run, asked))

@@ -42,6 +42,8 @@ class Upload:
     name: str
     created_at: datetime
     rank: int = 1
+    expired_on: str = ""
+    """The day on which GitHub threw it away; empty while it can be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class Surroundings:
     broken: tuple[tuple[str, Unreadable], ...] = ()
     """Files that should have said something and could not be read: each place with its flaw."""
     beside: Beside = field(default_factory=Beside)
+
+    def lost(self, read: Iterable[Parts]) -> Iterator[Upload]:
+        """Uploads of results that have expired, and of which no file was read."""
+        here = {self.upload(parts) for parts in read}
+        yield from (one for one in self.uploads if one.expired_on and one not in here and _ARTIFACT.match(one.name))
 
     def upload(self, parts: Parts) -> Upload | None:
         """The upload that a file came from, by the name or id of its folder or its own: the newest of a name."""
@@ -275,12 +282,16 @@ def _uploads(listing: object) -> tuple[Upload, ...]:
         except ValueError:
             continue
         if isinstance(name, str) and moment:
-            found[name].append(Upload(str(one.get("id")), name, moment))
+            found[name].append(Upload(str(one.get("id")), name, moment, expired_on=_expired_on(one)))
     return tuple(
         replace(upload, rank=rank)
         for same in found.values()
         for rank, upload in enumerate(sorted(same, key=lambda one: one.created_at), 1)
     )
+
+
+def _expired_on(told: Mapping[str, object]) -> str:
+    return str(told.get("expires_at") or "")[:10] or "?" if told.get("expired") is True else ""
 
 
 def _listed(listing: object) -> list[dict[str, object]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   tracker after-merge --run 27489075807 --repo OWNER/NAME           print what would be sent
+  tracker after-merge --pull-request 2340 --repo OWNER/NAME         its run that holds the most results
   tracker after-merge --send                                        in a workflow: the event names the run
   tracker after-merge --keep errands.json                           in a fork's workflow: another job sends
   tracker after-merge --run 27489075807 --changelog perf-changelog.yaml --write
@@ -35,6 +36,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(epilog=EPILOG)
 @click.option("--run", metavar="URL|ID", help="Run to look at.  [default: the one that the event names]")
+@click.option("--pull-request", type=click.IntRange(min=1), help="Its run with the most results, whatever concluded.")
 @click.option("--event", type=FILE, envvar="GITHUB_EVENT_PATH", show_envvar=True, help="Event file of the workflow.")
 @click.option("--work", type=FOLDER, default=Path("tracker-work"), show_default=True, help="Fetched runs and reports.")
 @click.option("--against", default="previous", show_default=True, metavar="BASELINE")
@@ -48,7 +50,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @events_option
 @language_option
 @store_options
-def command(run: str | None, event: Path | None, keep: Path | None, **asked: Any) -> None:
+def command(run: str | None, pull_request: int | None, event: Path | None, keep: Path | None, **asked: Any) -> None:
     """Judge a run of GitHub: from its artifacts to the findings, the comment, the check run and the job summary.
 
     Nothing on GitHub is changed without --send.
@@ -59,7 +61,7 @@ def command(run: str | None, event: Path | None, keep: Path | None, **asked: Any
     from tracker.cli import progress
     from tracker.cli.fetch import reader_of
 
-    trigger = _trigger(run, event, asked["repo"])
+    trigger = _trigger(run, pull_request, event, asked)
     question = jobs.Question(against=asked["against"], events=known_events(asked["events"]))
     wanted = after_merge.Asked(
         trigger.link, asked["work"], trigger.pull, question, asked["lang"], asked["fail_on"], _write_to(asked)
@@ -79,14 +81,21 @@ def command(run: str | None, event: Path | None, keep: Path | None, **asked: Any
     raise click.exceptions.Exit(ending.code(found.answer, asked["fail_on"]))
 
 
-def _trigger(run: str | None, event: Path | None, repository: str | None) -> Trigger:
+def _trigger(run: str | None, pull: int | None, event: Path | None, asked: dict[str, Any]) -> Trigger:
     from store import trigger
-    from tracker.cli.fetch import link_of
+    from tracker.after_merge import best_of
+    from tracker.cli.fetch import link_of, reader_of
 
+    repository = asked["repo"]
     if run is not None:
-        return trigger.Trigger(link_of(run, repository, "--run"))
+        return trigger.Trigger(link_of(run, repository, "--run"), pull)
+    if pull is not None:
+        if not repository:
+            raise click.UsageError("--pull-request needs --repo OWNER/NAME")
+        with reader_of(repository, asked["api"]) as reader:
+            return trigger.Trigger(best_of(pull, repository, reader), pull)
     if event is None:
-        raise click.UsageError("name the run with --run, or the event of the workflow with --event")
+        raise click.UsageError("name the run with --run or --pull-request, or the event of the workflow with --event")
     environ = {**os.environ, "GITHUB_REPOSITORY": repository or ""}
     return trigger.read(event, environ)
 
