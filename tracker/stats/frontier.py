@@ -1,0 +1,208 @@
+"""The frontier: the best throughput per GPU at each interactivity, and how far it moved at equal interactivity.
+
+Two sides need no point in common: what is compared is the upper envelope of each side, on the range of interactivity
+that both cover, never beyond. At some interactivity a side attains the best of what its layouts reach between two
+neighbouring concurrencies of their own (a straight line on the log scale, which is monotone) and of what its faster
+points give. A curve drawn through the undominated points alone, as dashboards draw it, jumps when noise lifts a point
+over another: on simulated pairs its intervals covered 81 to 96 %.
+
+The doubt is carried through by drawing both sides anew from the noise of their points. The envelope of noisy points
+lies above the envelope of true ones (it picks the lucky), more so where many points lie close; the draws show by how
+much, and estimate and interval are corrected by it. Everything is natural logarithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tracker.stats.noise import Floats, Ints
+
+GRID = 49
+"""Interactivities at which the gap is taken, evenly spaced on the shared range."""
+DRAWS = 999
+"""Draws of the noise: the p value has steps of 0.001."""
+LEAST_SHARED = 0.05
+"""Natural log units of interactivity (5 %) that both sides must cover before a shift is told."""
+END_ROOM = 2.0
+"""Standard deviations of speed that the shared range keeps from the ends of each side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The points of one side; arrays (points,). Averages over runs stand with the noise of the average."""
+
+    speed: Floats
+    """ln interactivity, tokens/s/user."""
+    output: Floats
+    """ln throughput per GPU."""
+    noise: Floats
+    """Standard deviation of `output`."""
+    speed_noise: Floats
+    """Standard deviation of `speed`."""
+    links: Ints
+    """(links, 2) Pairs of points that are neighbouring concurrencies of one layout."""
+    correlation: float = 0.0
+    """Of two points' errors within the run."""
+    alike: float = 0.9
+    """Correlation of a point's two errors: a slow run is slow in both numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A log ratio (after over before) with its 95 % and 90 % intervals, and what could have been seen."""
+
+    effect: float
+    low: float
+    high: float
+    low90: float
+    high90: float
+    p: float
+    deviation: float
+    """Standard deviation of the estimate."""
+
+    def detectable(self, alpha: float, margin: float, power: float = 0.8) -> float:
+        """The smallest shift that is significant at alpha (two-sided) and beyond the margin, with this power."""
+        found = -float(special.ndtri(alpha / 2)) * self.deviation
+        return max(found, margin) + float(special.ndtri(power)) * self.deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range of ln interactivity."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return max(0.0, self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How the frontier moved. `shift` is None and the arrays are empty where the sides share no range."""
+
+    shared: Range
+    shift: Estimate | None
+    peak: Estimate
+    """Of the largest throughput per GPU, wherever it lies: no statement about equal interactivity."""
+    speeds: Floats
+    """(grid,) ln interactivity."""
+    gaps: Floats
+    """(grid,)"""
+    band: Floats
+    """(grid,) Half width of the 95 % band that holds for all gaps at once."""
+    gained: tuple[Range, ...]
+    """Interactivity that only the later side reaches."""
+    lost: tuple[Range, ...]
+
+
+def attained(speed: Floats, output: Floats, links: Ints, speeds: Floats) -> Floats:
+    """(draws, grid) The envelope of (draws, points) at some speeds; beyond the fastest point it keeps its value.
+
+    >>> speed, output = np.array([[1.0, 3.0, 2.5]]), np.array([[5.0, 1.0, 2.5]])
+    >>> attained(speed, output, np.array([[0, 1]]), np.array([1.0, 2.0, 2.7, 3.0, 9.0])).round(2).tolist()
+    [[5.0, 3.0, 1.6, 1.0, 1.0]]
+    """
+    fastest = np.take_along_axis(output, speed.argmax(axis=1, keepdims=True), axis=1)
+    best = np.repeat(fastest, len(speeds), axis=1)
+    for point in range(speed.shape[1]):
+        reached = speed[:, point, None] >= speeds
+        np.maximum(best, output[:, point, None], out=best, where=reached)
+    for one, other in links.tolist():
+        start, width = speed[:, one, None], (speed[:, other] - speed[:, one])[:, None]
+        place = (speeds - start) / np.where(width == 0, np.inf, width)
+        between = output[:, one, None] + place * (output[:, other] - output[:, one])[:, None]
+        np.maximum(best, between, out=best, where=(place >= 0) & (place <= 1))
+    return best
+
+
+def shift(before: Side, after: Side, seed: int = 0, draws: int = DRAWS) -> Shift:
+    """The move from one side to the other; each side needs a point. The same arguments give the same numbers."""
+    rng = np.random.default_rng(seed)
+    shared = _shared(before, after)
+    speeds = np.linspace(shared.low, shared.high, GRID) if shared.width >= LEAST_SHARED else np.empty(0)
+    measured = _gap(
+        (before.speed[None], before.output[None]), (after.speed[None], after.output[None]), before, after, speeds
+    )
+    old, new = _drawn(before, rng, draws), _drawn(after, rng, draws)
+    gaps, redrawn = measured[0], _gap(old, new, before, after, speeds)
+    peak = float(after.output.max() - before.output.max())
+    # What drawing adds to the gap it has added to the measured gap as well.
+    bias = redrawn.mean(axis=0) - gaps
+    return Shift(
+        shared=shared,
+        shift=_estimate(float(gaps.mean()), redrawn.mean(axis=1)) if len(speeds) else None,
+        peak=_estimate(peak, new[1].max(axis=1) - old[1].max(axis=1)),
+        speeds=speeds,
+        gaps=gaps - bias,
+        band=_band(redrawn - gaps - bias),
+        gained=_only(after, before),
+        lost=_only(before, after),
+    )
+
+
+Drawn = tuple[Floats, Floats]
+"""(draws, points) speeds and outputs."""
+
+
+def _gap(old: Drawn, new: Drawn, before: Side, after: Side, speeds: Floats) -> Floats:
+    return attained(*new, after.links, speeds) - attained(*old, before.links, speeds)
+
+
+def _shared(before: Side, after: Side) -> Range:
+    """What both frontiers cover, whatever the noise of their ends: a draw must not look beyond its last point."""
+    ends = [_ends(side) for side in (before, after)]
+    room = END_ROOM * max(float(np.median(side.speed_noise)) for side in (before, after))
+    return Range(max(low for low, _ in ends) + room, min(high for _, high in ends) - room)
+
+
+def _ends(side: Side) -> tuple[float, float]:
+    """From the point of the largest throughput, below which being slower brings nothing, to the fastest one."""
+    return float(side.speed[side.output.argmax()]), float(side.speed.max())
+
+
+def _only(one: Side, other: Side) -> tuple[Range, ...]:
+    mine, theirs = _ends(one), _ends(other)
+    slower, faster = Range(mine[0], min(mine[1], theirs[0])), Range(max(mine[0], theirs[1]), mine[1])
+    return tuple(part for part in (slower, faster) if part.width >= LEAST_SHARED)
+
+
+def _drawn(side: Side, rng: np.random.Generator, draws: int) -> Drawn:
+    """The side measured again so many times: its points with fresh errors."""
+    slow, other = _errors(side, rng, draws), _errors(side, rng, draws)
+    speed = side.alike * slow + np.sqrt(1 - side.alike**2) * other
+    return side.speed + side.speed_noise * speed, side.output + side.noise * slow
+
+
+def _as_measured(side: Side) -> Drawn:
+    return side.speed[None], side.output[None]
+
+
+def _errors(side: Side, rng: np.random.Generator, draws: int) -> Floats:
+    common, own = rng.standard_normal((draws, 1)), rng.standard_normal((draws, len(side.output)))
+    made: Floats = np.sqrt(side.correlation) * common + np.sqrt(1 - side.correlation) * own
+    return made
+
+
+def _estimate(measured: float, drawn: Floats) -> Estimate:
+    """Corrected for what drawing adds, with the interval turned around: a draw too high means a measure too high."""
+    error = np.sort(drawn - measured)
+    bias = float(error.mean())
+    effect = measured - bias
+    low, low90, high90, high = (measured - float(np.quantile(error, q)) for q in (0.975, 0.95, 0.05, 0.025))
+    beyond = int((np.abs(error - bias) >= abs(effect)).sum())
+    return Estimate(effect, low, high, low90, high90, (1 + beyond) / (1 + len(error)), float(error.std()))
+
+
+def _band(errors: Floats) -> Floats:
+    """Half widths such that 95 % of the draws lie inside at every speed at once."""
+    if not errors.size:
+        return np.empty(0)
+    deviation = errors.std(axis=0)
+    largest = (np.abs(errors) / np.maximum(deviation, 1e-12)).max(axis=1)
+    widths: Floats = float(np.quantile(largest, 0.95)) * deviation
+    return widths
