@@ -12,12 +12,13 @@ test:  ## every test, with the examples in the docstrings
 	$(setup)
 	$(bin)/python -m pytest -n auto -q
 
-check:  ## format, lint, types, import contracts
+check:  ## format, lint, types, import contracts, workflows
 	$(setup)
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/lint-imports
+	PATH="$(abspath $(bin)):$$PATH" .ci/lint-workflows .
 
 bench:  ## figures: calibration, ingest, compare
 	$(setup)

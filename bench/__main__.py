@@ -20,6 +20,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("evals", ("bench.evals", str(EVALS)), EVALS),
     ("time to find claims in hostile texts", ("bench.claims",), None),
     ("landing points that are in memory", ("bench.ingest",), None),
+    ("the page of 2,000 points in Chromium", ("bench.page",), None),
     ("whole processes: ingest and compare", ("bench.processes",), None),
 )
 """What, the module with its arguments, and the file without which it is left out."""

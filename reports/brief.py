@@ -20,6 +20,7 @@ from reports.phrases import (
     image_text,
     label,
     metric_name,
+    promised,
     run_name,
     runs,
     side,
@@ -301,7 +302,7 @@ _SHORT_TALLIES: Mapping[str, str] = MappingProxyType(
 
 def counts(facts: Facts) -> list[Phrase]:
     """The counts of evals, curves and points, each summing to its total."""
-    return tallies(facts, _SHORT_TALLIES)
+    return [*promised(facts), *tallies(facts, _SHORT_TALLIES)]
 
 
 _SIZES = (("evals", N_("evals %(number)s")), ("points", N_("points %(number)s")))
@@ -328,6 +329,8 @@ def _why(what: glance.Group) -> list[Phrase]:
     said: list[Phrase] = []
     if what.reason and (what.further_reasons or what.reason.code not in _SAID_BY_VERDICT):
         said.append(doubts.sentence(what.reason))
+    if what.elsewhere:
+        said.append(doubts.sentence(what.elsewhere))
     return [*said, *_further_reasons(what.further_reasons)]
 
 

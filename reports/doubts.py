@@ -7,6 +7,7 @@ sentence is still said, by name and with its values, so that no doubt is lost be
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -14,9 +15,9 @@ from reports import numbers
 from reports.facts import Moved, Note
 from reports.language import N_, Phrase, listing, phrase, sentences, slots
 from reports.language import Value as Said
-from reports.phrases import label, metric_name, task_name, verdict_name
+from reports.phrases import KINDS, SIDES, elsewhere, kind, label, metric_name, side, task_name, verdict_name
 from store.metrics import METRICS
-from store.records import Caveat, Value, Verdict
+from store.records import Caveat, Unmatched, Value, Verdict
 
 UNKNOWN_CODE = N_("Caveat %(code)s.")
 UNKNOWN_CODE_WITH_VALUES = N_("Caveat %(code)s (%(values)s).")
@@ -84,7 +85,70 @@ _COMPARISON = {
         N_("Nothing confirms that the latencies are in %(unit)s."),
         N_("Nothing confirms the unit of the latencies."),
     ),
+    "image_rollback": (
+        N_("The image %(image)s is one that run %(run)s had measured before the baseline's."),
+        N_("The image is one that was measured before the baseline's."),
+    ),
+    "image_not_of_config": (
+        N_("The config names the image %(config)s, the row %(row)s."),
+        N_("The image of the row is not the one that its config names."),
+    ),
+    "client_image": (
+        N_("The client ran from the image %(client)s, the server from %(server)s."),
+        N_("Client and server ran from different images."),
+    ),
     "recipe_changed": (N_("The recipe changed between the sides."),),
+    "recipe_unknown": (N_("One side only names its recipe, so it is not known whether the recipe is the same."),),
+    "router_differs": (
+        N_("The metadata names router version %(named)s, the changelog installs %(installed)s."),
+        N_("The router version of the metadata is not the one that the changelog installs."),
+    ),
+    "setting_changed": (
+        N_("%(field)s was %(baseline)s, now %(candidate)s."),
+        N_("A setting changed between the sides."),
+    ),
+    "topology_changed": (
+        N_("%(config)s: topology %(baseline)s on the baseline's side only, %(candidate)s on the candidate's only."),
+        N_("The topologies differ between the sides."),
+    ),
+    "kind_changed": (
+        N_("The runs are of different kinds: baseline %(kind_before)s, candidate %(kind_after)s."),
+        N_("The runs are of different kinds."),
+    ),
+    "reused_run": (
+        N_("Run %(run)s measured; run %(by)s published its rows on %(date)s without measuring again."),
+        N_("Run %(run)s measured; run %(by)s published its rows without measuring again."),
+        N_("The rows were published by another run than the one that measured them."),
+    ),
+    "measured_nothing": (
+        N_("Run %(run)s has no rows of its own."),
+        N_("The run has no rows of its own."),
+    ),
+    "trimmed_sweep": (
+        N_(
+            "Run %(run)s has the label %(label)s: it was trimmed to the lowest concurrency of each group and is not a"
+            " whole curve."
+        ),
+        N_("The sweep was trimmed to the lowest concurrency of each group and is not a whole curve."),
+    ),
+    "part_of_curve": (
+        N_("A trimmed sweep: this speaks of the points that it has (%(points)s), not of the whole curve."),
+        N_("A trimmed sweep: this speaks of the points that it has, not of the whole curve."),
+    ),
+    "agentx_fast": (
+        N_(
+            "Run %(run)s has the label %(label)s: its AgentX profile was shortened, which no full run is compared with."
+        ),
+        N_("The AgentX profile was shortened, which no full run is compared with."),
+    ),
+    "engine_patch": (
+        N_("Run %(run)s has the label %(label)s: files of the engine were modified in the image."),
+        N_("Files of the engine were modified in the image."),
+    ),
+    "evals_only": (
+        N_("Run %(run)s has the label %(label)s: no throughput is expected of it."),
+        N_("No throughput is expected of this run."),
+    ),
     "workload_differs": (
         N_("The workload differs: %(field)s was %(baseline)s, now %(candidate)s."),
         N_("The workload differs between the sides."),
@@ -106,6 +170,19 @@ _COMPARISON = {
         N_("The run is not an official sweep: its branch is %(branch)s."),
         N_("The run is not an official sweep: its branch is unknown."),
     ),
+    "unofficial_fork": (N_("The run is not an official sweep: its commit comes from the fork %(repository)s."),),
+    "unofficial_label": (N_("The run is not an official sweep: the label %(label)s shortened it."),),
+    "unofficial_reuse": (N_("The run is not an official sweep: one with the label %(label)s may not be reused."),),
+    "withdrawn": (
+        N_("Run %(run)s is withdrawn since %(since)s and not judged: %(reason)s."),
+        N_("Withdrawn and not judged."),
+    ),
+    "withdrawn_cited": (
+        N_(
+            "Correction: an earlier version of this report compared with run %(run)s,"
+            " withdrawn since %(since)s: %(reason)s."
+        ),
+    ),
     "denominator_suspicious": (N_("Throughput per GPU seems to be divided by another number of GPUs."),),
     "intvty_inconsistent": (N_("Interactivity is not the inverse of TPOT in this row."),),
     "interactivity_disagrees": (N_("Interactivity is not the inverse of TPOT in this row."),),
@@ -118,8 +195,27 @@ _COMPARISON = {
     "advisory_only": (N_("Only advisory metrics moved; they never decide a verdict alone."),),
     "tail_noise": (N_("Tails scatter much more than medians."),),
     "harness_event": (
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (PR %(pull)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s (commit %(commit)s)."
+        ),
+        N_(
+            "The test harness changed on %(date)s, about when the %(on_day_of)s was measured, so it may lie between the"
+            " sides: %(event)s."
+        ),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (PR %(pull)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s (commit %(commit)s)."),
+        N_("The test harness changed between the sides, on %(date)s: %(event)s."),
         N_("The test harness changed between the sides: %(event)s."),
         N_("The test harness changed between the sides."),
+    ),
+    "metric_redefined": (
+        N_("%(metric)s was not judged where its definition changed between the sides, on %(date)s: %(event)s."),
+        N_("A metric was not judged where its definition changed between the sides."),
     ),
     "moved_together": (
         N_("Configurations with different images moved together: %(number)s."),
@@ -135,6 +231,32 @@ _POINTS = {
         N_("Run %(run)s measured this, the candidate did not."),
         N_("The baseline measured this, the candidate did not."),
     ),
+    "promised": (N_("The run's config promises this, and no job is known for it."),),
+    "job_failed": (
+        N_("The conclusion of job %(job)s is %(conclusion)s (%(url)s)."),
+        N_("The conclusion of job %(job)s is %(conclusion)s."),
+        N_("Its job did not succeed."),
+    ),
+    "job_passed": (
+        N_("Job %(job)s passed and left no result (%(url)s)."),
+        N_("Job %(job)s passed and left no result."),
+        N_("Its job passed and left no result."),
+    ),
+    "job_skipped": (N_("Job %(job)s was skipped, so it has passed nothing."),),
+    "job_open": (
+        N_("Job %(job)s has not ended (%(url)s)."),
+        N_("Job %(job)s has not ended."),
+        N_("Its job has not ended."),
+    ),
+    "not_asked_for": (N_("The run's config does not ask for it any more."),),
+    "label_leaves_out": (N_("The labels of the pull request leave it out: %(labels)s."),),
+    "only_added": (N_("The run was asked to add points to a curve, not to measure it again."),),
+    "passed_elsewhere": (
+        N_("The same config and image passed in run %(run)s (%(url)s)."),
+        N_("The same config and image passed in run %(run)s."),
+        N_("The same config and image passed in another run."),
+    ),
+    "failed_everywhere": (N_("The same config and image passed nowhere; other runs that tried: %(runs)s."),),
     "invalid_value": (N_("The value is not a positive finite number."),),
     "conflicting_rows": (N_("Rows of this point contradict one another and none can be preferred."),),
     "zero_latency": (
@@ -163,6 +285,20 @@ _POINTS = {
         N_("Too many requests failed."),
     ),
     "completion_unknown": (N_("It is not known how many requests succeeded."),),
+    "benchmark_outcome": (N_("The benchmark ended as %(status)s."),),
+    "short_run": (N_("Measured for %(measured)s s, nominally %(nominal)s s: the run was cut off."),),
+    "silence": (N_("No request for %(seconds)s s: traffic had stalled."),),
+    "clock_disagrees": (N_("The row says that it took %(duration)s s, start and end say %(clock)s s."),),
+    "power_declared_invalid": (N_("Power and energy left out: the row itself calls them invalid."),),
+    "power_implausible": (N_("Power and energy left out: %(metric)s is %(value)s."),),
+    "power_gpu_count": (N_("Power and energy left out: they cover %(measured)s GPUs, the topology has %(topology)s."),),
+    "power_window": (N_("Power and energy left out: their window is %(ratio)s times the measurement."),),
+    "power_queries": (
+        N_("Power and energy left out: %(each)s J a query for %(queries)s queries are not %(energy)s J in all."),
+    ),
+    "power_role_local": (
+        N_("Power and energy left out: this era counts them for one role, not for the whole deployment."),
+    ),
     "gpu_count_disagrees": (
         N_("%(field)s says %(said)s GPUs, the topology has %(topology)s."),
         N_("The number of GPUs disagrees with the topology."),
@@ -258,6 +394,12 @@ _REJECTIONS = {
     "eval_failed": (N_("The eval failed at this concurrency."),),
     "bad_run": (N_("The run object cannot be read."),),
     "unknown_run": (N_("The row names a run that the file does not hold."),),
+    "bad_config": (
+        N_("The master config of %(field)s cannot be read, so its points are not expected."),
+        N_("A master config cannot be read, so its points are not expected."),
+    ),
+    "other_run": (N_("The file speaks of another run."),),
+    "other_pull_request": (N_("The file speaks of another pull request than the run."),),
     "unknown_shape": (N_("No reader knows this kind of file."),),
     "bad_archive": (N_("The archive cannot be read."),),
     "archive_too_large": (N_("The archive unpacks to more than is allowed."),),
@@ -293,6 +435,33 @@ SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Every code with its sentences. A code that the rules can emit and that is not here fails a test."""
 
+EVENT_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "agentx_axis": N_("interactivity of AgentX by full responses and end-to-end time"),
+        "agentx_harness_v03": N_("AgentX harness v0.3"),
+        "agentx_nested": N_("AgentX rows with nested metrics"),
+        "agentx_requests": N_("AgentX requests with errors no longer counted"),
+        "client_tokenizer": N_("tokenizer of client and server made the same"),
+        "context_parallel_gpus": N_("context parallelism counted in the number of GPUs"),
+        "eval_thresholds": N_("eval thresholds per model"),
+        "eval_topology": N_("topology fields of eval rows"),
+        "failed_requests_gate": N_("a job fails when more than 5%% of its requests fail"),
+        "multinode_rows": N_("rows of several nodes name both roles"),
+        "percentile_set": N_("percentiles of the client, P90 and P99.9 added"),
+        "pipeline_parallel_gpus": N_("pipeline parallelism counted in the number of GPUs"),
+        "power_schema_2": N_("energy per token of the whole deployment instead of a role"),
+        "role_denominators": N_("input and output throughput divided by the GPUs of a role"),
+        "sequence_1k1k_deprecated": N_("sequence 1024/1024 no longer measured by default"),
+        "sequence_1k8k_dropped": N_("sequence 1024/8192 no longer measured"),
+        "sweeps_by_changelog": N_("sweeps selected by changelog entries instead of every night"),
+    }
+)
+"""The shipped events of the test harness in words; an event of a user's own is told by its name."""
+
+_ADDRESS = re.compile(
+    r"https://github\.com/[A-Za-z0-9][\w.-]*/[\w.-]+/actions/runs/\d{1,19}(?:/(?:job|attempts)/\d{1,19})?", re.ASCII
+)
+
 _SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
 _POINTS_OF_SCORE = frozenset({"growth", "difference"})
 _LOGS = frozenset({"change"})
@@ -315,6 +484,25 @@ def sentence(caveat: Caveat) -> Phrase:
     return _unknown(caveat.code, values)
 
 
+def why(row: Unmatched, *, linked: bool = False) -> Said:
+    """Why a row stands alone, and what is known of the same point in other runs.
+
+    A document that can link shows the `addresses` beside it, and says the sentences without them.
+    """
+    said = (row.reason, *elsewhere(row))
+    return sentences([sentence(_unlinked(one) if linked else one) for one in said])
+
+
+def addresses(row: Unmatched) -> tuple[str, ...]:
+    """Addresses on GitHub of the job and of the run that the reasons of a row name; nothing else is ever a link."""
+    told = (dict(one.values).get("url") for one in (row.reason, *elsewhere(row)))
+    return tuple(url for url in told if isinstance(url, str) and _ADDRESS.fullmatch(url))
+
+
+def _unlinked(caveat: Caveat) -> Caveat:
+    return Caveat(caveat.code, tuple(pair for pair in caveat.values if pair[0] != "url"))
+
+
 def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:
     if not values:
         return phrase(UNKNOWN_CODE, code=code)
@@ -324,12 +512,8 @@ def _unknown(code: str, values: Mapping[str, Value]) -> Phrase:
 
 def _said(name: str, value: Value) -> Said:
     """A value of a caveat as text, by what its name means."""
-    if name == "metric" and isinstance(value, str):
-        return metric_name(value) if value in METRICS else value
-    if name == "task" and isinstance(value, str):
-        return task_name(value)
-    if name == "verdict" and isinstance(value, str):
-        return verdict_name(Verdict(value)) if value in set(Verdict) else value
+    if isinstance(value, str):
+        return _WORDS[name](value) if name in _WORDS else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return _bare(value)
     for names, say in _NUMBERS:
@@ -337,6 +521,19 @@ def _said(name: str, value: Value) -> Said:
             return say(float(value))
     return numbers.plain(value)
 
+
+_WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
+    {
+        "metric": lambda value: metric_name(value) if value in METRICS else value,
+        "task": task_name,
+        "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,
+        "event": lambda value: phrase(EVENT_NAMES[value]) if value in EVENT_NAMES else value,
+        "kind_before": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
+        "kind_after": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
+        "on_day_of": lambda value: side(value) if value in SIDES else value,
+    }
+)
+"""Texts that have a name in every language, by the name of the value."""
 
 _NUMBERS: tuple[tuple[frozenset[str], Callable[[float], str]], ...] = (
     (_SCORES, numbers.score),
@@ -363,7 +560,9 @@ def alarms(entry: Moved) -> Said:
 
 
 def note(what: Note) -> Phrase:
-    """A doubt with the things that carry it, or with their number where most carry it."""
+    """A doubt with the things that carry it, or with their number where most carry it; alone where it is about runs."""
+    if not what.number:
+        return sentence(what.caveat)
     if what.is_general:
         number, total = numbers.count(what.number), numbers.count(what.total)
         said = sentence(what.caveat)

@@ -6,10 +6,10 @@ A machine looks for exact English words in a sign-off, so these sentences are in
 from __future__ import annotations
 
 from reports import doubts, numbers
-from reports.facts import FAILED_GATE, Facts, number_of
+from reports.facts import FAILED_GATE, Facts, no_difference, not_same, number_of
 from reports.language import Phrase, Value, listing, phrase
-from reports.phrases import task_name
-from store.records import Finding, Run, Scope, Verdict
+from reports.phrases import image_change, kind, measured, published, run_name, started, task_name
+from store.records import Finding, LaneCount, Run, Scope, Verdict
 
 _NOT_MEASURED = (Verdict.MISSING, Verdict.FAILED, Verdict.INVALID)
 _PREFERRED = ("em_strict", "score", "em_flexible")
@@ -24,26 +24,61 @@ def evidence(facts: Facts) -> list[Phrase]:
         *_jobs(facts),
         *_ranges(facts),
         *_images(facts),
-        *(doubts.sentence(caveat) for caveat in facts.caveats),
+        *_baseline(facts),
+        *_differences(facts),
     ]
 
 
+def _origin(facts: Facts, run: Run) -> dict[str, Value]:
+    """What kind of run it was, and its dates: of measuring, of the run, of publication."""
+    told = facts.provenance_of(run)
+    return {
+        "kind": kind(told.kind),
+        "measured": measured(told),
+        "started": started(run),
+        "published": "with the run" if published(run) == numbers.NOTHING else published(run),
+    }
+
+
 def _run(facts: Facts, run: Run) -> Phrase:
-    total = facts.total_points
+    """What the run measured: of the points that its config promised, where that is known, else of all that are told."""
+    total = facts.total_points - number_of(facts.points, Verdict.DROPPED)
+    came = total - number_of(facts.points, *_NOT_MEASURED)
+    what = facts.coverage
+    if what and what.expected and facts.candidate.total == 1:
+        total, came = what.expected, what.arrived
     return phrase(
         "Run Sweep %(id)s (attempt %(attempt)s, head %(head)s, conclusion %(conclusion)s) measured"
-        " %(points)s of %(total)s points.",
+        " %(points)s of %(total)s points (%(kind)s; measured %(measured)s, run %(started)s, published %(published)s).",
+        **_origin(facts, run),
         id=str(run.id),
         attempt=str(run.attempt),
         head=run.head_sha or "unknown",
         conclusion=run.conclusion or "unknown",
-        points=numbers.count(total - number_of(facts.points, *_NOT_MEASURED)),
+        points=numbers.count(came),
         total=numbers.count(total),
     )
 
 
 def _jobs(facts: Facts) -> list[Phrase]:
-    """Jobs that passed; hardware without jobs proves nothing and is not named."""
+    """Jobs that passed, by lane where the jobs themselves are known; a skipped one has passed nothing."""
+    what = facts.coverage
+    lanes = (("throughput", what.jobs), ("eval", what.eval_jobs)) if what else ()
+    known = [_lane(name, count) for name, count in lanes if count and count.applicable]
+    if len(known) > 1:
+        return [phrase("It passed %(first)s and %(second)s.", first=known[0], second=known[1])]
+    return [phrase("It passed %(first)s.", first=known[0])] if known else _by_hardware(facts)
+
+
+def _lane(name: str, count: LaneCount) -> Phrase:
+    said = {"total": numbers.count(count.applicable), "lane": name}
+    if count.passed == count.applicable:
+        return phrase("all %(total)s applicable %(lane)s jobs", **said)
+    return phrase("%(passed)s of %(total)s applicable %(lane)s jobs", passed=numbers.count(count.passed), **said)
+
+
+def _by_hardware(facts: Facts) -> list[Phrase]:
+    """The run's own statistics; hardware without jobs proves nothing and is not named."""
     parts: list[Value] = [
         phrase(
             "%(hardware)s %(passed)s of %(total)s",
@@ -105,3 +140,38 @@ def _images(facts: Facts) -> list[Phrase]:
     """Every image of the candidate, whole: a sign-off quotes it exactly."""
     names: list[Value] = [*sorted({pair.after for pair in facts.images.rows if pair.after})]
     return [phrase("Using %(images)s.", images=listing(names))] if names else []
+
+
+BASELINE_RUNS = 3
+"""Baseline runs that are named; the others are counted."""
+
+
+def _baseline(facts: Facts) -> list[Phrase]:
+    """What the candidate was compared with."""
+    named: list[Value] = [
+        phrase(
+            "run %(run)s (%(kind)s; measured %(measured)s, run %(started)s, published %(published)s)",
+            run=run_name(run),
+            **_origin(facts, run),
+        )
+        for run in facts.baseline.rows[:BASELINE_RUNS]
+    ]
+    if not named:
+        return []
+    more = facts.baseline.total - len(named)
+    images: list[Value] = [*sorted({pair.before for pair in facts.images.rows if pair.before})]
+    said = {"against": facts.against, "runs": listing(named)}
+    return [
+        phrase("Compared with (%(against)s): %(runs)s.", **said),
+        *([phrase("Further baseline runs: %(number)s.", number=numbers.count(more))] if more else []),
+        *([phrase("Baseline images: %(images)s.", images=listing(images))] if images else []),
+    ]
+
+
+def _differences(facts: Facts) -> list[Phrase]:
+    """What differs between the sides, then the doubts that are no difference."""
+    return [
+        *(image_change(pair) for pair in not_same(facts.images).rows),
+        *(doubts.note(what) for what in facts.differs.rows),
+        *(doubts.sentence(caveat) for caveat in no_difference(facts.caveats)),
+    ]

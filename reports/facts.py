@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from reports.things import (
     FAILED_GATE,
@@ -36,11 +36,28 @@ from reports.things import (
     told_verdict,
     worst_first,
 )
+from store.identity import layout_text, sequence_text
 from store.images import Kind, Sameness, compare, parse
-from store.records import Caveat, Comparison, Finding, JobCount, Rejection, Run, Scope, Unmatched, Verdict
+from store.records import (
+    Caveat,
+    Comparison,
+    Coverage,
+    Finding,
+    JobCount,
+    Provenance,
+    Rejection,
+    Run,
+    RunKey,
+    Scope,
+    Unmatched,
+    Verdict,
+)
+from store.runs import provenance
 
 __all__ = [
     "BY_IMPORTANCE",
+    "DIFFERENCES",
+    "ELSEWHERE",
     "FAILED_GATE",
     "FOLDED_ROWS",
     "GENERAL_FROM",
@@ -66,11 +83,13 @@ __all__ = [
     "badness",
     "curve_text",
     "decides",
+    "differences",
     "gate",
     "is_bad",
     "is_eval",
     "longest",
     "misses_gate",
+    "no_difference",
     "not_same",
     "number_of",
     "outer",
@@ -84,6 +103,7 @@ __all__ = [
 """What the other modules ask for, that of `reports.things` with it: one module answers for facts."""
 
 Row: TypeAlias = Finding | Unmatched
+_Said = TypeVar("_Said", "Note", Caveat)
 Keep: TypeAlias = Callable[[Row], bool]
 Counts: TypeAlias = tuple[tuple[Verdict, int], ...]
 
@@ -105,6 +125,7 @@ _UNDECIDED = frozenset({Verdict.NOISY, Verdict.INCONCLUSIVE})
 _ABSENT = frozenset({Verdict.MISSING, Verdict.FAILED, Verdict.INVALID})
 _SET_ASIDE = frozenset({Verdict.NOT_COMPARABLE, Verdict.NOT_JUDGED})
 _NEW = frozenset({Verdict.NO_BASELINE})
+_DROPPED = frozenset({Verdict.DROPPED})
 
 STEP_ROWS = 3
 """How many things a sentence names; more would push the verdict out of the first lines of a notification."""
@@ -116,6 +137,9 @@ NIGHTLY_KEPT_DAYS = 14
 """How long registries keep nightly images; an older one may not be pulled again for a re-run."""
 
 IMPLAUSIBLE = "implausible_gain"
+
+ELSEWHERE = frozenset({"passed_elsewhere", "failed_everywhere"})
+"""Doubts about what did not come: whether the same config and image came in another run."""
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 
@@ -133,10 +157,10 @@ def outer(listed: Listed[Moved]) -> Listed[Moved]:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A doubt, the first findings that carry it, and how many carry it of how many."""
+    """A doubt, the first things that carry it, and how many carry it of how many; none where it is about the runs."""
 
     caveat: Caveat
-    rows: tuple[Finding, ...]
+    rows: tuple[Row, ...]
     number: int
     total: int
 
@@ -225,6 +249,8 @@ class Facts:
     """Tails and TTFT that moved, the points of a moved curve counted: told, never deciding."""
     not_comparable: Listed[Unmatched]
     new: Listed[Unmatched]
+    dropped: Listed[Unmatched]
+    """What the baseline has and the candidate was not asked for: told, never a problem."""
     rejected: Listed[Reason]
     doubts: Listed[Note]
     images: Listed[ImageChange]
@@ -238,6 +264,16 @@ class Facts:
     rules_version: str
     hidden: Hidden | None
     history: Listed[Trace]
+    differs: Listed[Note]
+    """What differs between the sides besides their images."""
+    provenance: Mapping[RunKey, Provenance]
+    coverage: Coverage | None
+    is_measured: bool
+    """False where the candidate holds no result at all: then no verdict speaks of its performance."""
+
+    def provenance_of(self, run: Run) -> Provenance:
+        """What is known of a run's kind and of the time of its rows."""
+        return self.provenance.get(run.key) or provenance(run)
 
     @property
     def total_points(self) -> int:
@@ -286,6 +322,7 @@ def select(
         advisory=shown.advisory(),
         not_comparable=Listed(shown.states(_SET_ASIDE)),
         new=Listed(shown.states(_NEW)),
+        dropped=Listed(shown.states(_DROPPED)),
         rejected=_rejections(comparison.rejected),
         doubts=Listed(shown.doubts(_shared(comparison.findings))),
         images=_images(comparison.findings),
@@ -298,6 +335,10 @@ def select(
         rules_version=comparison.rules_version,
         hidden=_hidden(every, shown, filtered_by),
         history=Listed(shown.traces(history or {})),
+        differs=Listed(differences(comparison)),
+        provenance=comparison.provenance,
+        coverage=comparison.coverage,
+        is_measured=every.is_measured,
     )
 
 
@@ -357,6 +398,12 @@ class Chooser:
 
     findings: tuple[Finding, ...]
     unmatched: tuple[Unmatched, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """True where the candidate holds any result, judged or not."""
+        judged = any(f.n_candidate or f.candidate is not None for f in self.findings)
+        return judged or any(row.side == "candidate" for row in self.unmatched)
 
     def kept(self, keep: Keep) -> Chooser:
         return Chooser(tuple(filter(keep, self.findings)), tuple(filter(keep, self.unmatched)))
@@ -517,7 +564,7 @@ class Chooser:
         return tuple(sorted([*(f for f in rows if f.scope is not Scope.POINT), *tellers], key=_by_badness))
 
 
-def _note(caveat: Caveat, rows: tuple[Finding, ...], total: int) -> Note:
+def _note(caveat: Caveat, rows: tuple[Row, ...], total: int) -> Note:
     return Note(caveat, rows[:STEP_ROWS], len(rows), total)
 
 
@@ -577,6 +624,85 @@ def _gone(comparison: Comparison) -> Iterable[Caveat]:
             yield Caveat.of("image_may_be_gone", image=image, days=days)
 
 
+DIFFERENCES = (
+    "kind_changed",
+    "reused_run",
+    "measured_nothing",
+    "trimmed_sweep",
+    "evals_only",
+    "agentx_fast",
+    "engine_patch",
+    "image_unknown",
+    "image_rollback",
+    "image_not_of_config",
+    "client_image",
+    "recipe_changed",
+    "recipe_unknown",
+    "pool_changed",
+    "topology_changed",
+    "router_differs",
+    "setting_changed",
+    "workload_differs",
+    "workload_off_nominal",
+    "metric_redefined",
+    "harness_event",
+    "mixed_candidate",
+)
+"""Codes of what differs between the sides, in the order in which a reader asks."""
+
+
+def differences(comparison: Comparison) -> tuple[Note, ...]:
+    """Every recorded fact in which the sides differ, each once, with the things that carry it, the largest first."""
+    rows: list[Row] = [*sorted(comparison.findings, key=lambda f: _SCOPES.index(f.scope)), *comparison.unmatched]
+    holders: dict[Caveat, dict[str, Row]] = {caveat: {} for caveat in comparison.caveats}
+    for row in rows:
+        for caveat in (*row.caveats, *((row.reason,) if isinstance(row, Unmatched) else ())):
+            holders.setdefault(caveat, {}).setdefault(row.key, row)
+    holders |= {caveat: {} for caveat in (*_kinds(comparison), *_topologies(comparison.unmatched))}
+    total = len({row.key for row in rows})
+    found = (_note(caveat, tuple(held.values()), total) for caveat, held in holders.items())
+    return tuple(sorted((one for one in found if one.caveat.code in DIFFERENCES), key=_reading_order))
+
+
+_SCOPES = (Scope.CONFIG, Scope.CURVE, Scope.POINT, Scope.EVAL)
+
+
+def no_difference(listed: Iterable[_Said]) -> tuple[_Said, ...]:
+    """Doubts and remarks without those that stand in the list of differences."""
+    return tuple(one for one in listed if (one.caveat if isinstance(one, Note) else one).code not in DIFFERENCES)
+
+
+def _reading_order(one: Note) -> tuple[int, str, int, str]:
+    """By the question that it answers, then the oldest first, then what most things carry."""
+    date = str(dict(one.caveat.values).get("date", ""))
+    return DIFFERENCES.index(one.caveat.code), date, -one.number, str(one.caveat)
+
+
+def _kinds(comparison: Comparison) -> Iterable[Caveat]:
+    """The kinds of the runs of both sides, where they are not the same."""
+    old, new = (
+        ", ".join(sorted({(comparison.provenance.get(run.key) or provenance(run)).kind for run in side}))
+        for side in (comparison.baseline, comparison.candidate)
+    )
+    if old and new and old != new:
+        yield Caveat.of("kind_changed", kind_before=old, kind_after=new)
+
+
+def _topologies(rows: Iterable[Unmatched]) -> Iterable[Caveat]:
+    """Topologies that one side alone measured, of configs where each side has such ones."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        if row.series is not None and row.task is None and row.verdict in (Verdict.MISSING, Verdict.NO_BASELINE):
+            name = f"{row.config} {sequence_text(row.series)}"
+            sides = found.setdefault(name, {"baseline": set(), "candidate": set()})
+            sides[row.side].add(layout_text(row.series.layout))
+    for name, sides in sorted(found.items()):
+        old, new = sides["baseline"] - sides["candidate"], sides["candidate"] - sides["baseline"]
+        if old and new:
+            before, after = (", ".join(sorted(one)) for one in (old, new))
+            yield Caveat.of("topology_changed", config=name, baseline=before, candidate=after)
+
+
 def _hidden(every: Chooser, shown: Chooser, by: str) -> Hidden | None:
     rows = len(every.findings) + len(every.unmatched) - len(shown.findings) - len(shown.unmatched)
     return Hidden(by, rows, every.regressions() - shown.regressions()) if rows or by else None
@@ -601,6 +727,8 @@ def steps(rows: Chooser, verdict: Verdict) -> tuple[Step, ...]:
     urgent = tuple(step for step in found if step)
     doubted = [f for f in rows.findings if decides(f) and UNSETTLED & {caveat.code for caveat in f.caveats}]
     calm = "run_again" if doubted and _CALM.get(verdict) == "merge_safe" else _CALM.get(verdict, "nothing_judged")
+    if not rows.is_measured:
+        return urgent or (_step("no_results"),)
     return urgent or (_step(calm, doubted or rows.undecided()),)
 
 
@@ -638,11 +766,13 @@ BY_IMPORTANCE = (
     "better",
     "worse_points",
     "doubts",
+    "differs",
     "absent",
     "undecided",
     "history",
     "not_comparable",
     "new",
+    "dropped",
     "images",
     "rejected",
     "evals",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from reports.facts import (
+    ELSEWHERE,
     RANK,
     Counts,
     Facts,
@@ -41,6 +42,7 @@ _STATES = (
     Verdict.NOT_COMPARABLE,
     Verdict.NOT_JUDGED,
     Verdict.NO_BASELINE,
+    Verdict.DROPPED,
 )
 
 MINOR = frozenset(
@@ -82,6 +84,8 @@ class Group:
     points: int
     names: tuple[Row, ...]
     further_reasons: int
+    elsewhere: Caveat | None = None
+    """Where the first of them did come, or in how many runs it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,9 @@ def _unseen(scope: Scope, rows: Sequence[Finding]) -> Unseen:
 def states(facts: Facts) -> tuple[Group, ...]:
     """What is missing, failed, not comparable or new, by verdict."""
     alone: list[tuple[Row, Caveat | None]] = [
-        (row, row.reason) for listed in (facts.absent, facts.not_comparable, facts.new) for row in listed.rows
+        (row, row.reason)
+        for listed in (facts.absent, facts.not_comparable, facts.new, facts.dropped)
+        for row in listed.rows
     ]
     findings = [row for entry in (*facts.accuracy.rows, *facts.evals.rows) for row in entry.rows]
     judged = [row for row in findings if row.scope is Scope.EVAL and row.verdict in _STATES and not misses_gate(row)]
@@ -200,7 +206,8 @@ def _group(verdict: Verdict, rows: Sequence[tuple[Row, Caveat | None]]) -> Group
         found[0] if len({row.key for row in found}) == 1 else _without_conc(found[0]) for found in names.values()
     )
     reason = next((reason for _, reason in chosen if reason), None)
-    return Group(verdict, reason, evals, len(rows) - evals, shown, max(0, len(reasons) - 1))
+    doubts = (doubt for row, _ in chosen for doubt in row.caveats if doubt.code in ELSEWHERE)
+    return Group(verdict, reason, evals, len(rows) - evals, shown, max(0, len(reasons) - 1), next(doubts, None))
 
 
 def _curve(row: Row) -> str:
@@ -220,7 +227,8 @@ def doubts(facts: Facts) -> tuple[tuple[Doubt, ...], int]:
         _hold(found, doubt)
     for note in facts.doubts.rows:
         total = note.total if note.is_general else 0
-        _hold(found, Doubt(note.caveat, Listed(note.rows[:1], note.number - 1), total))
+        first = tuple(row for row in note.rows[:1] if isinstance(row, Finding))
+        _hold(found, Doubt(note.caveat, Listed(first, note.number - len(first)), total))
     named = [doubt for code, doubt in found.items() if code not in MINOR]
     return tuple(named[:DOUBTS]), len(found) - len(named[:DOUBTS])
 

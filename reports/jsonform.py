@@ -16,8 +16,22 @@ from reports import facts
 from reports.facts import Facts, is_eval, run_url
 from store.identity import curve_key, curve_of, layout_text
 from store.images import compare
-from store.records import Caveat, Comparison, Evidence, Finding, Rejection, Run, RunKey, Series, Unmatched, Verdict
+from store.records import (
+    Caveat,
+    Comparison,
+    Coverage,
+    Evidence,
+    Finding,
+    LaneCount,
+    Rejection,
+    Run,
+    RunKey,
+    Series,
+    Unmatched,
+    Verdict,
+)
 from store.records import Scope as FindingScope
+from store.runs import Kind
 
 SCHEMA_VERSION = 1
 SCHEMA_ID = "urn:sweep-tracker:comparison:1"
@@ -39,8 +53,8 @@ def form(comparison: Comparison) -> Json:
         "schema_version": SCHEMA_VERSION,
         "rules_version": comparison.rules_version,
         "against": comparison.against,
-        "candidate": [_run(run) for run in comparison.candidate],
-        "baseline": [_run(run) for run in comparison.baseline],
+        "candidate": [_run(run, chosen) for run in comparison.candidate],
+        "baseline": [_run(run, chosen) for run in comparison.baseline],
         "headline": _headline(chosen),
         "caveats": _caveats(chosen.caveats),
         "findings": [_finding(finding) for finding in comparison.findings],
@@ -55,8 +69,27 @@ def _headline(chosen: Facts) -> Json:
         "points": _counts(chosen.points),
         "curves": _counts(chosen.curves),
         "evals": _counts(chosen.scores),
+        "measured": chosen.is_measured,
+        "coverage": _coverage(chosen.coverage),
         "next": [step.code for step in chosen.steps],
     }
+
+
+def _coverage(what: Coverage | None) -> Json | None:
+    if what is None:
+        return None
+    return {
+        "points": {name: getattr(what, name) for name in ("expected", "arrived", "failed", "missing", "dropped")},
+        "evals": {name: getattr(what, f"evals_{name}") for name in ("expected", "arrived", "failed", "missing")},
+        "conclusion": what.conclusion,
+        "cut": what.cut,
+        "jobs": _lane(what.jobs),
+        "eval_jobs": _lane(what.eval_jobs),
+    }
+
+
+def _lane(count: LaneCount | None) -> Json | None:
+    return None if count is None else {"passed": count.passed, "applicable": count.applicable}
 
 
 def _counts(counts: facts.Counts) -> dict[str, int]:
@@ -112,7 +145,8 @@ def _rejection(row: Rejection) -> Json:
     }
 
 
-def _run(run: Run) -> Json:
+def _run(run: Run, chosen: Facts) -> Json:
+    told = chosen.provenance_of(run)
     return {
         "id": run.id,
         "attempt": run.attempt,
@@ -124,6 +158,11 @@ def _run(run: Run) -> Json:
         "head_sha": run.head_sha,
         "conclusion": run.conclusion,
         "published": run.published,
+        "kind": told.kind,
+        "labels": list(run.labels),
+        "measured": {"earliest": told.earliest.isoformat(), "latest": told.latest.isoformat()},
+        "published_at": run.published_at.isoformat() if run.published_at else None,
+        "reused_by": str(run.reused_by) if run.reused_by else None,
     }
 
 
@@ -272,13 +311,28 @@ def _definitions() -> Json:
         "caveat": {"type": "object", "required": ["code"], "properties": {"code": _TEXT}},
         "run": _object(_RUN),
         "headline": _object(
-            {"verdict": _VERDICT, "points": counts, "curves": counts, "evals": counts, "next": _list(_TEXT)}
+            {
+                "verdict": _VERDICT,
+                **dict.fromkeys(("points", "curves", "evals"), counts),
+                "measured": {"type": "boolean"},
+                "coverage": {"anyOf": [{"$ref": "#/$defs/coverage"}, {"type": "null"}]},
+                "next": _list(_TEXT),
+            }
+        ),
+        "coverage": _object(
+            {
+                "points": _object(dict.fromkeys(("expected", "arrived", "failed", "missing", "dropped"), _COUNT)),
+                "evals": _object(dict.fromkeys(("expected", "arrived", "failed", "missing"), _COUNT)),
+                "conclusion": _TEXT_OR_NULL,
+                "cut": _COUNT,
+                **{name: {"anyOf": [_LANE, {"type": "null"}]} for name in ("jobs", "eval_jobs")},
+            }
         ),
         "finding": _object(_FINDING),
         "unmatched": _object(
             {
                 "key": _TEXT,
-                "side": {"enum": ["candidate", "baseline"]},
+                "side": {"enum": ["candidate", "baseline", "plan"]},
                 **_IDENTITY,
                 "verdict": _VERDICT,
                 "reason": {"$ref": "#/$defs/caveat"},
@@ -295,14 +349,21 @@ def _definitions() -> Json:
     }
 
 
+_LANE = _object(dict.fromkeys(("passed", "applicable"), _COUNT))
 _COUNT_NAMES: Json = {"enum": ["total", *_VERDICT["enum"]]}
+_MOMENT: Json = {"type": "string", "format": "date-time"}
 _RUN: Mapping[str, Json] = {
     "id": {"type": "integer"},
     "attempt": _COUNT,
     "key": _TEXT,
-    "started_at": {"type": "string", "format": "date-time"},
+    "started_at": _MOMENT,
     **dict.fromkeys(("url", "event", "head_branch", "head_sha", "conclusion"), _TEXT_OR_NULL),
     "published": {"type": "boolean"},
+    "kind": {"enum": [kind.value for kind in Kind]},
+    "labels": _list(_TEXT),
+    "measured": _object(dict.fromkeys(("earliest", "latest"), _MOMENT)),
+    "published_at": {"type": ["string", "null"], "format": "date-time"},
+    "reused_by": _TEXT_OR_NULL,
 }
 _NUMBERS = _list(_NUMBER_OR_NULL)
 _FINDING: Mapping[str, Json] = {

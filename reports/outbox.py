@@ -1,16 +1,18 @@
-"""Errands as values: a comment, a check run, a label; nothing is sent from here.
+"""Errands as values: a comment, a check run, a label, a mail; nothing is sent from here.
 
-An errand that exists is fit to be sent: its length is within GitHub's limits and no text of it starts a bot, notifies
-a person or fakes another bot's marker. Errands are written to a file and read again, so that a job whose token may not
-write hands them to one whose token may.
+An errand that exists is fit to be sent: its length is within the limits of its channel, no text of it starts a bot,
+notifies a person, fakes another bot's marker or adds a header. Errands are written to a file and read again, so that a
+job whose token may not write hands them to one whose token may.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -18,6 +20,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from reports import headers
+from reports.headers import BadAddress, Mailbox
+from reports.picture import CannotShow, Picture
 from store.records import Trouble
 
 MARKER = "sweep-tracker"
@@ -35,6 +40,14 @@ CHECK_LIMIT = 65_535
 """Characters of a check run's summary and of its text."""
 TITLE_LIMIT = 255
 """Characters of names and titles."""
+SUBJECT_LIMIT = 2_000
+"""Characters of a mail's subject."""
+HTML_LIMIT = 102_400
+"""Bytes of a mail's HTML part: Gmail cuts a longer one off."""
+TEXT_LIMIT = 1_000_000
+"""Bytes of a mail's text part."""
+PICTURES_LIMIT = 5_000_000
+"""Bytes of a mail's pictures: with base64 the whole stays below the 10 MB that small servers take."""
 _CHECK_TEXTS = frozenset({"title", "summary", "text"})
 
 CONCLUSIONS = ("success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required")
@@ -56,7 +69,7 @@ _SIGN_OFF = re.compile(r"(as\s+a\s+pr\s+reviewer\s+and\s+code)(?=owner)", re.IGN
 
 
 class CannotSend(Trouble):
-    """An errand that GitHub would refuse or a bot would obey: says which rule and what to do."""
+    """An errand that its channel would refuse or a bot would obey: says which rule and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +246,67 @@ class Label:
             raise CannotSend(f"label {self.name!r}: use 1 to 50 characters without commas and controls")
 
 
-Errand: TypeAlias = Comment | CheckRun | Label
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """One mail to all its recipients: plain text, HTML, and the pictures that the HTML shows by `cid:`.
 
-KINDS: Mapping[str, type[Comment] | type[CheckRun] | type[Label]] = MappingProxyType(
-    {"comment": Comment, "check_run": CheckRun, "label": Label}
+    Addresses are `name@host` or `Name <name@host>`. `stream` names the list ("weekly"), `about` what of it is told
+    ("2026-W31"), `version` counts corrections: these three make the Message-ID, so a second sending is the same mail,
+    and a correction stands in its thread. `date` carries its zone. `unsubscribe` is an https or mailto address; without
+    one it is the sender's. `accepted` are recipients whose server has the mail: they get no second copy.
+    """
+
+    sender: str
+    recipients: tuple[str, ...]
+    subject: str
+    text: str
+    html: str
+    date: datetime
+    stream: str
+    about: str
+    version: int = 1
+    unsubscribe: str = ""
+    pictures: tuple[Picture, ...] = ()
+    accepted: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_addresses(self)
+        _check_identity(self)
+        _check_mail_texts(self)
+        _check_pictures(self)
+
+    @property
+    def origin(self) -> Mailbox:
+        return Mailbox.of(self.sender)
+
+    @property
+    def readers(self) -> tuple[Mailbox, ...]:
+        return tuple(map(Mailbox.of, self.recipients))
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Bare addresses that have not got it."""
+        return tuple(reader.spec for reader in self.readers if reader.spec not in self.accepted)
+
+    @property
+    def message_id(self) -> str:
+        """With its angle brackets; the same for the same stream, about and version."""
+        return self._id(self.version)
+
+    @property
+    def first_id(self) -> str:
+        """The message that this one corrects; empty for the first version."""
+        return self._id(1) if self.version > 1 else ""
+
+    def _id(self, version: int) -> str:
+        told = "\0".join((self.stream, self.about, str(version)))
+        return f"<{hashlib.sha256(told.encode()).hexdigest()[:32]}@{self.origin.domain}>"
+
+
+Errand: TypeAlias = Comment | CheckRun | Label | Mail
+
+KINDS: Mapping[str, type[Comment] | type[CheckRun] | type[Label] | type[Mail]] = MappingProxyType(
+    {"comment": Comment, "check_run": CheckRun, "label": Label, "mail": Mail}
 )
 """Names of the errands in a file."""
 
@@ -252,7 +322,7 @@ def kind(errand: Errand) -> str:
 
 def dumps(errands: Iterable[Errand]) -> str:
     """The errands as JSON, the same bytes for the same errands."""
-    listed = [{"kind": kind(errand), **asdict(errand)} for errand in errands]
+    listed = [{"kind": kind(errand), **msgspec.to_builtins(errand)} for errand in errands]
     return json.dumps({"version": FILE_VERSION, "errands": listed}, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -281,7 +351,7 @@ def _errand(number: int, item: Any) -> Errand:
         raise CannotSend(f"errand {number}: unknown field {min(strange)!r}")
     try:
         return msgspec.convert(fields, made)
-    except (msgspec.ValidationError, CannotSend) as flaw:
+    except (msgspec.ValidationError, CannotSend, CannotShow) as flaw:
         raise CannotSend(f"errand {number}: {flaw}") from flaw
 
 
@@ -332,8 +402,19 @@ def _preview_label(errand: Label) -> str:
     return f"label {errand.name!r} {'on' if errand.present else 'off'} pull request {errand.pull}\n"
 
 
+def _preview_mail(errand: Mail) -> str:
+    lines = [
+        f"mail from {errand.sender} to {', '.join(errand.recipients)}",
+        f"subject: {headers.one_line(errand.subject)}",
+        f"Message-ID: {errand.message_id}",
+        f"HTML: {len(errand.html.encode()):,} bytes; pictures: {len(errand.pictures)}; text:",
+        _indented(errand.text),
+    ]
+    return "\n".join([*lines, ""])
+
+
 _PREVIEWS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
-    {Comment: _preview_comment, CheckRun: _preview_check, Label: _preview_label}
+    {Comment: _preview_comment, CheckRun: _preview_check, Label: _preview_label, Mail: _preview_mail}
 )
 
 
@@ -353,3 +434,68 @@ def _check_text(what: str, text: str, limit: int, word: str) -> None:
         raise CannotSend(f"the {what} holds half of a character (a lone surrogate): cut it at a character")
     if found := triggers(text, word):
         raise CannotSend(f"the {what} holds a {found[0]}: make it with `of`, which defuses such texts")
+
+
+_STREAM = re.compile(r"[a-z][a-z0-9-]{0,40}")
+_UNSUBSCRIBE = re.compile(r"(?:https?://[a-z0-9]|mailto:)[!-;=?-~]{1,900}", re.IGNORECASE)
+_CID = re.compile(r'<img [^>]*src="cid:([^"]*)"')
+_UNFIT = re.compile(
+    r"<(?:script|svg|link|iframe|object|embed|form|base|style|video|audio)\b"
+    r'|\s(?:src|background)="(?!cid:)|\sstyle="[^"]*\burl\(',
+    re.IGNORECASE,
+)
+"""What clients drop or fetch from elsewhere; no foreign text matches, since its `<` and quotes are escaped."""
+
+
+def _check_addresses(mail: Mail) -> None:
+    for role, addresses in (("sender", (mail.sender,)), ("recipient", mail.recipients)):
+        for address in addresses:
+            try:
+                Mailbox.of(address)
+            except BadAddress as flaw:
+                raise CannotSend(f"{role} {flaw}") from flaw
+    specs = [reader.spec for reader in mail.readers]
+    if not specs:
+        raise CannotSend("no recipient: give at least one address")
+    if twice := sorted({spec for spec in specs if specs.count(spec) > 1}):
+        raise CannotSend(f"recipient {twice[0]} is named twice: name each once")
+    if strangers := set(mail.accepted) - set(specs):
+        raise CannotSend(f"accepted by {min(strangers)}, which is no recipient: name bare addresses of recipients")
+    if mail.unsubscribe and not _UNSUBSCRIBE.fullmatch(mail.unsubscribe):
+        raise CannotSend(f"unsubscribe address {mail.unsubscribe!r}: give https://... or mailto:... in ASCII")
+
+
+def _check_identity(mail: Mail) -> None:
+    if mail.date.tzinfo is None:
+        raise CannotSend(f"date {mail.date} has no zone: give it with one, such as UTC")
+    if not _STREAM.fullmatch(mail.stream):
+        raise CannotSend(f"stream {mail.stream!r}: name the list by lower-case letters, digits and hyphens")
+    if not mail.about.strip() or headers.is_broken(mail.about):
+        raise CannotSend("the mail is about nothing: name what of its stream it tells, such as '2026-W31'")
+    if mail.version < 1:
+        raise CannotSend(f"version {mail.version} of a mail: versions start at 1")
+
+
+def _check_mail_texts(mail: Mail) -> None:
+    if not headers.one_line(mail.subject) or len(mail.subject) > SUBJECT_LIMIT:
+        raise CannotSend(f"the subject has {len(mail.subject):,} characters: render it as 'title'")
+    for what, body, limit in (("text", mail.text, TEXT_LIMIT), ("HTML", mail.html, HTML_LIMIT)):
+        if not body:
+            raise CannotSend(f"the mail's {what} part is empty: render both parts")
+        if headers.is_broken(mail.subject + body):
+            raise CannotSend("the mail holds half of a character (a lone surrogate): cut it at a character")
+        if (size := len(body.encode())) > limit:
+            raise CannotSend(f"the mail's {what} part has {size:,} bytes, and {limit:,} may be: leave rows out")
+    if found := _UNFIT.search(mail.html):
+        raise CannotSend(f"the mail's HTML part holds {found[0]!r}: clients drop it, or fetch it from elsewhere")
+
+
+def _check_pictures(mail: Mail) -> None:
+    shown, carried = set(_CID.findall(mail.html)), {picture.cid for picture in mail.pictures}
+    if shown != carried:
+        raise CannotSend(
+            f"the HTML part shows {len(shown - carried)} pictures that the mail lacks, and of those that"
+            f" it has it does not show {len(carried - shown)}: render it with the same pictures"
+        )
+    if (size := sum(len(picture.png) for picture in mail.pictures)) > PICTURES_LIMIT:
+        raise CannotSend(f"the pictures have {size:,} bytes, and {PICTURES_LIMIT:,} may be: leave some out")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from reports import numbers
 from reports.facts import (
+    ELSEWHERE,
     Counts,
     Facts,
     Hidden,
@@ -28,7 +29,9 @@ from reports.language import N_, Phrase, Value, clauses, listing, phrase, senten
 from reports.numbers import Kind
 from store.identity import config_key, layout_text, sequence_text
 from store.images import Sameness
-from store.records import Finding, Run, Scope, Unmatched, Verdict
+from store.records import Caveat, Coverage, Finding, Provenance, Run, Scope, Unmatched, Verdict
+from store.runs import Kind as RunKind
+from store.runs import kind as run_kind
 
 VERDICTS: Mapping[Verdict, str] = MappingProxyType(
     {
@@ -46,6 +49,7 @@ VERDICTS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.INVALID: N_("invalid"),
         Verdict.NOT_COMPARABLE: N_("not comparable"),
         Verdict.NOT_JUDGED: N_("not judged"),
+        Verdict.DROPPED: N_("removed"),
     }
 )
 
@@ -65,6 +69,7 @@ HEADLINES: Mapping[Verdict, str] = MappingProxyType(
         Verdict.INVALID: N_("Invalid"),
         Verdict.NOT_COMPARABLE: N_("Not comparable"),
         Verdict.NOT_JUDGED: N_("Nothing judged"),
+        Verdict.DROPPED: N_("Removed on purpose"),
     }
 )
 
@@ -186,6 +191,40 @@ def head(run: Run) -> str:
 def started(run: Run) -> str:
     """Day of a run in UTC."""
     return f"{run.started_at:%Y-%m-%d}"
+
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "nightly": N_("nightly"),
+        "push": N_("push to main"),
+        "pull_request": N_("pull request"),
+        "manual": N_("by hand"),
+        "reused": N_("reused by a run on main"),
+        "publisher": N_("nothing measured"),
+        "published": N_("from the public API"),
+        "local": N_("local files"),
+        "other": N_("other kind"),
+    }
+)
+
+
+def kind(name: str) -> Phrase:
+    """What kind of run it was."""
+    return Phrase(KINDS[name])
+
+
+def measured(told: Provenance) -> str:
+    """The day on which the rows were measured, or the first and the last one; the public API tells the latest only."""
+    first, last = f"{told.earliest:%Y-%m-%d}", f"{told.latest:%Y-%m-%d}"
+    if told.kind == RunKind.PUBLISHED:
+        return f"≤ {last}"
+    return first if first == last else f"{first}…{last}"
+
+
+def published(run: Run) -> str:
+    """The day on which a run's rows were published, where that was a step of its own or is all that is known."""
+    moment = run.started_at if run_kind(run) is RunKind.PUBLISHED else run.published_at
+    return f"{moment:%Y-%m-%d}" if moment else numbers.NOTHING
 
 
 def side(name: str) -> Phrase:
@@ -368,13 +407,31 @@ def doubt(finding: Finding) -> Value:
             parts.append(phrase(N_("p %(p)s"), p=numbers.relation(finding.p)))
         before, after = numbers.count(finding.n_baseline), numbers.count(finding.n_candidate)
         parts.append(phrase(N_("runs %(before)s against %(after)s"), before=before, after=after))
-    if finding.mde is not None and finding.effect is not None and finding.verdict not in _MOVED:
-        least = numbers.detectable(finding.mde, numbers.kind(finding))
-        parts.append(phrase(N_("smallest detectable change %(size)s"), size=least))
+    if finding.verdict not in _MOVED:
+        parts += _visible(finding)
     return clauses(parts)
 
 
+def _visible(finding: Finding) -> list[Value]:
+    """The smallest change that could have been seen, where there is one."""
+    if finding.mde is None or finding.effect is None:
+        return []
+    least = numbers.detectable(finding.mde, numbers.kind(finding))
+    return [phrase(N_("smallest detectable change %(size)s"), size=least)]
+
+
 _MOVED = frozenset({Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.RECOVERY})
+
+
+def sure(finding: Finding) -> Value:
+    """How sure a finding is, with the smallest detectable change for every verdict; a dash where nothing is known."""
+    told, seen = doubt(finding), _visible(finding) if finding.verdict in _MOVED else []
+    return clauses([told, *seen] if told else seen) or numbers.NOTHING
+
+
+def has_values(finding: Finding) -> bool:
+    """True when there are measured values to show."""
+    return values(finding) != numbers.NOTHING
 
 
 def told(finding: Finding, beside_strict: bool = False) -> Phrase:
@@ -416,25 +473,39 @@ def headline(facts: Facts) -> Phrase:
         if total:
             number = numbers.count(number_of(counts, facts.verdict))
             parts.append(phrase(msgid, number=number, total=numbers.count(total)))
-    missing = number_of((*facts.scores, *facts.points), Verdict.MISSING)
-    if missing and facts.verdict is not Verdict.MISSING:
-        parts.append(phrase(N_("missing %(number)s"), number=numbers.count(missing)))
+    beside = (
+        (msgid, number_of((*facts.scores, *facts.points), verdict))
+        for verdict, msgid in _BESIDE
+        if verdict is not facts.verdict
+    )
+    parts += [phrase(msgid, number=numbers.count(seen)) for msgid, seen in beside if seen]
     word = headline_word(facts)
     if not parts:
         return phrase(N_("%(verdict)s."), verdict=word)
     return phrase(N_("%(verdict)s: %(counts)s."), verdict=word, counts=listing(parts))
 
 
+_BESIDE = (
+    (Verdict.FAILED, N_("failed %(number)s")),
+    (Verdict.MISSING, N_("missing %(number)s")),
+    (Verdict.DROPPED, N_("removed %(number)s")),
+)
+"""What a headline counts beside its verdict: a reader must not take what is not there for judged."""
+
 _GOOD = frozenset({Verdict.EQUIVALENT, Verdict.IMPROVEMENT, Verdict.RECOVERY})
 
 
 def headline_word(facts: Facts) -> Phrase:
     """The verdict of a comparison in words: a missed gate by its threshold, good news without a single eval as such."""
+    if not facts.is_measured:
+        return Phrase(N_("Nothing was measured"))
     word = Phrase(HEADLINES[facts.verdict])
     if facts.verdict is Verdict.FAILED and any(map(misses_gate, facts.lead)):
         return phrase(N_("%(verdict)s, below its threshold"), verdict=word)
     if facts.verdict in _GOOD and {verdict for verdict, _ in facts.scores} == {Verdict.MISSING}:
         return phrase(N_("%(verdict)s, but all evals are missing"), verdict=word)
+    if facts.verdict in _GOOD and facts.coverage and facts.coverage.evals_expected and not facts.coverage.evals_arrived:
+        return phrase(N_("%(verdict)s, but no eval arrived"), verdict=word)
     return word
 
 
@@ -458,8 +529,57 @@ _TALLIES: Mapping[str, str] = MappingProxyType(
 
 
 def coverage(facts: Facts) -> list[Phrase]:
-    """The counts of evals, curves and points, each summing to its total; what does not occur is left out."""
-    return tallies(facts, _TALLIES)
+    """What came of what was promised, then the counts of evals, curves and points, each summing to its total."""
+    return [*promised(facts), *tallies(facts, _TALLIES)]
+
+
+_PROMISED = (
+    ("failed", N_("points failed: %(number)s")),
+    ("missing", N_("points missing: %(number)s")),
+    ("evals_failed", N_("evals failed: %(number)s")),
+    ("evals_missing", N_("evals missing: %(number)s")),
+    ("dropped", N_("points removed on purpose: %(number)s")),
+)
+
+
+def promised(facts: Facts) -> list[Phrase]:
+    """How much of what the run's config promised arrived, and how the run ended where that is not success."""
+    what = facts.coverage
+    said: list[Phrase] = []
+    if what and (what.expected or what.evals_expected):
+        said.append(phrase(N_("%(counts)s."), counts=clauses([*_arrived(what), *_lost(what)])))
+    if not facts.is_measured:
+        said.append(Phrase(N_("The candidate holds no result, so nothing speaks of regressions or of their absence.")))
+    return [*said, *_ended(facts)]
+
+
+def _arrived(what: Coverage) -> list[Value]:
+    pairs = (
+        (N_("%(number)s of %(total)s expected points arrived"), what.arrived, what.expected),
+        (N_("%(number)s of %(total)s expected evals arrived"), what.evals_arrived, what.evals_expected),
+    )
+    return [
+        phrase(msgid, number=numbers.count(number), total=numbers.count(total))
+        for msgid, number, total in pairs
+        if total
+    ]
+
+
+def _lost(what: Coverage) -> list[Value]:
+    found = ((msgid, getattr(what, name)) for name, msgid in _PROMISED)
+    return [phrase(msgid, number=numbers.count(number)) for msgid, number in found if number]
+
+
+def _ended(facts: Facts) -> list[Phrase]:
+    """The conclusion of the newest run, which judges nothing, where it is another than success."""
+    ended = facts.candidate.rows[0].conclusion if facts.candidate.rows else None
+    if ended in (None, "", "success"):
+        return []
+    cut = facts.coverage.cut if facts.coverage else 0
+    if not cut:
+        return [phrase(N_("The run's conclusion is %(conclusion)s."), conclusion=ended or "")]
+    said = N_("The run's conclusion is %(conclusion)s; jobs cut: %(number)s.")
+    return [phrase(said, conclusion=ended or "", number=numbers.count(cut))]
 
 
 def tallies(facts: Facts, says: Mapping[str, str]) -> list[Phrase]:
@@ -525,6 +645,14 @@ def foot(facts: Facts) -> Phrase:
     )
 
 
+def everything(facts: Facts) -> Value:
+    """The command that prints every row, also those that a document left out; empty for runs that no store has."""
+    if len(facts.candidate.rows) != 1 or facts.candidate.rows[0].id <= 0 or not facts.against:
+        return ""
+    command = f"tracker compare run:{facts.candidate.rows[0].key} --against {facts.against} --format json"
+    return phrase(N_("All rows: %(command)s"), command=command)
+
+
 @dataclass(frozen=True, slots=True)
 class Alike:
     """Rows of one curve and run that stand alone for the same reason."""
@@ -534,12 +662,17 @@ class Alike:
 
 
 def alike(rows: Iterable[Unmatched]) -> tuple[Alike, ...]:
-    """Rows that share verdict, reason, curve and run as one, named by all their concurrencies."""
+    """Rows that share verdict, reasons, curve and run as one, named by all their concurrencies."""
     found: dict[tuple[object, ...], list[Unmatched]] = {}
     for row in rows:
         curve = row.key if row.series is None else label(replace(row, series=replace(row.series, conc=None)))
-        found.setdefault((row.verdict, row.reason, row.run, row.task, curve), []).append(row)
+        found.setdefault((row.verdict, row.reason, elsewhere(row), row.run, row.task, curve), []).append(row)
     return tuple(Alike(_together(same, str(place[-1])), same[0]) for place, same in found.items())
+
+
+def elsewhere(row: Unmatched) -> tuple[Caveat, ...]:
+    """What is known of the same point and image in other runs."""
+    return tuple(doubt for doubt in row.caveats if doubt.code in ELSEWHERE)
 
 
 def _together(rows: Sequence[Unmatched], curve: str) -> str:
@@ -583,6 +716,10 @@ STEPS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "first_result": (
             N_("Next: keep this run as the first baseline: %(names)s."),
             N_("Next: keep this run as the first baseline."),
+        ),
+        "no_results": (
+            N_("Next: find out why the run left no results: %(names)s."),
+            N_("Next: find out why the run left no results."),
         ),
         "nothing_judged": (
             N_("Next: see why nothing could be compared: %(names)s."),

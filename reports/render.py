@@ -7,9 +7,9 @@ for the document's format, and numbers that passed `reports.numbers`: anything e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,8 @@ from reports import doubts, escapes, facts, numbers, phrases
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
-from store.records import Run
+from reports.picture import Picture
+from store.records import Run, Unmatched
 
 TEMPLATES = Path(__file__).parent / "templates"
 COMMENT_LIMIT = 60_000
@@ -31,6 +32,10 @@ SUMMARY_LIMIT = 1_000_000
 """Bytes. A job summary may have 1 MiB."""
 MAIL_LIMIT = 102_400
 """Bytes of the HTML part. Gmail cuts a longer mail off."""
+MAIL_TEXT_LIMIT = 1_000_000
+"""Bytes of the text part: room for every regression of any sweep yet, and no server refuses it."""
+PICTURE_WIDTH = 640
+"""Pixels of a mail's page that the widest picture takes."""
 MARKER = "sweep-tracker"
 """First word of the hidden marker by which a comment is found again."""
 
@@ -96,23 +101,27 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "short": Document("short.md.j2", escapes.markdown_line, _halves),
         "title": Document("title.txt.j2", escapes.line, _halves),
         "commit": Document("commit.txt.j2", escapes.line, _commit),
-        "mail_text": Document("mail.txt.j2", _mail_line, _blocks),
+        "mail_text": Document("mail.txt.j2", _mail_line, _blocks, MAIL_TEXT_LIMIT, _bytes),
         "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
+        "page_verdict": Document("page_verdict.html.j2", escapes.html, _halves, languages=LANGUAGES),
+        "page_rest": Document("page_rest.html.j2", escapes.html, _halves, languages=LANGUAGES),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )
 
 
-def render(chosen: Facts, document: str, lang: str = "both") -> str:
+def render(chosen: Facts, document: str, lang: str = "both", pictures: Sequence[Picture] = ()) -> str:
     """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
 
-    The sign-off evidence exists in English only: a machine looks for its exact words.
+    The sign-off evidence exists in English only: a machine looks for its exact words. Pictures are shown by
+    `mail_html`, which holds their names (`Picture.cid`); the mail has to carry them.
     """
     form = DOCUMENTS.get(document)
     if form is None or lang not in form.languages:
         raise UnknownDocument(f"no document {document!r} in {lang!r}: choose from {_choices()}")
     text = _tail(document, chosen)
-    body = _fitted(chosen, form, lang, len(text)) if form.limit else _said(chosen, form, lang)
+    say = partial(_said, form=form, lang=lang, pictures=tuple(pictures))
+    body = _fitted(chosen, form, say, len(text)) if form.limit else say(chosen)
     return f"{body.rstrip()}\n{text}" if text else f"{body.rstrip()}\n"
 
 
@@ -132,20 +141,21 @@ def _tail(document: str, chosen: Facts) -> str:
     return f"\n{marker(chosen)}\n" if document == "comment" else ""
 
 
-def _said(chosen: Facts, form: Document, lang: str) -> str:
+def _said(chosen: Facts, form: Document, lang: str, pictures: tuple[Picture, ...]) -> str:
     if lang == "both":
-        return form.join(*(_said(chosen, form, each) for each in BILINGUAL))
+        return form.join(*(_said(chosen, form, each, pictures) for each in BILINGUAL))
     template = _environment(lang, form.escape).get_template(form.template)
-    return _GAPS.sub("\n\n", template.render(facts=chosen))
+    shown = [picture for picture in pictures if picture.lang in {"", lang}]
+    return _GAPS.sub("\n\n", template.render(facts=chosen, pictures=shown))
 
 
-def _fitted(chosen: Facts, form: Document, lang: str, reserved: int) -> str:
+def _fitted(chosen: Facts, form: Document, say: Callable[[Facts], str], reserved: int) -> str:
     """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
     room = (form.limit or 0) - reserved - 1
-    text, rows = _said(chosen, form, lang), facts.longest(chosen)
+    text, rows = say(chosen), facts.longest(chosen)
     while form.measure(text) > room and rows:
         rows = min(rows - 1, int(rows * 0.95 * room / form.measure(text)))
-        text = _said(facts.trim(chosen, rows), form, lang)
+        text = say(facts.trim(chosen, rows))
     return text
 
 
@@ -180,8 +190,28 @@ def _environment(lang: str, escape: Escape) -> Environment:
     return environment
 
 
+def _cid(picture: Picture) -> Markup:
+    return Markup(picture.cid)
+
+
+def _picture_width(picture: Picture) -> Markup:
+    """Pixels of the page that a picture takes: Outlook knows no other limit than this attribute."""
+    return Markup(str(min(picture.size[0], PICTURE_WIDTH)))
+
+
+def _links(row: Unmatched) -> list[tuple[str, Markup]]:
+    """Text and address of each link of a row: what `addresses` lets through needs no escape."""
+    return [(url.partition("/actions/")[2], Markup(url)) for url in doubts.addresses(row)]
+
+
 def _run_url(run: Run) -> Markup:
     return Markup(facts.run_url(run) or "")
+
+
+def _row_url(row: Unmatched, chosen: Facts) -> Markup:
+    """Address of the run that a row comes from, where the runs of the comparison hold it."""
+    runs = (run for run in (*chosen.candidate.rows, *chosen.baseline.rows) if run.key == row.run)
+    return next(map(_run_url, runs), Markup(""))
 
 
 _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -189,28 +219,38 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "alarms": doubts.alarms,
         "alike": phrases.alike,
         "change_cell": lambda finding: phrases.amount(finding.effect, numbers.kind(finding)),
+        "cid": _cid,
         "count": numbers.count,
         "coverage": phrases.coverage,
         "detectable_cell": lambda finding: numbers.detectable(finding.mde, numbers.kind(finding)),
         "doubt": doubts.sentence,
+        "everything": phrases.everything,
         "evidence": evidence,
         "foot": phrases.foot,
         "full_label": phrases.full_label,
+        "has_values": phrases.has_values,
         "head": phrases.head,
         "headline": phrases.headline,
         "hidden": phrases.hidden,
         "image": phrases.image_text,
         "image_change": phrases.image_change,
         "interval_cell": phrases.interval,
+        "kind": phrases.kind,
         "label": phrases.label,
         "left_out": phrases.left_out,
+        "measured": phrases.measured,
+        "links": _links,
         "metric": phrases.metric_name,
         "metric_cell": phrases.metric_cell,
         "note": doubts.note,
+        "no_difference": facts.no_difference,
         "not_same": facts.not_same,
         "outer": facts.outer,
+        "picture_width": _picture_width,
         "p_cell": lambda finding: numbers.pvalue(finding.p),
+        "published": phrases.published,
         "row_run": phrases.row_run,
+        "row_url": _row_url,
         "run": phrases.run_name,
         "run_url": _run_url,
         "runs_cell": phrases.runs,
@@ -222,8 +262,11 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "step": phrases.step,
         "told": phrases.told,
         "subject": phrases.subject,
+        "sure": phrases.sure,
         "values_cell": phrases.values,
         "verdict": phrases.verdict_name,
         "verdict_cell": phrases.verdict_cell,
+        "why": doubts.why,
+        "why_linked": partial(doubts.why, linked=True),
     }
 )

@@ -32,6 +32,7 @@ WORST_FIRST = (
     Verdict.NOT_JUDGED,
     Verdict.NO_BASELINE,
     Verdict.EQUIVALENT,
+    Verdict.DROPPED,
 )
 """Order of every list and count."""
 RANK: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(WORST_FIRST)}

@@ -4,24 +4,38 @@ A file is named by run, attempt and SHA-256: `run=27489075807/attempt=1/4f0c2ab1
 `store.frames.COLUMNS`. Equal batches make equal bytes, in whatever order they were read, so writing twice changes
 nothing; and a file that was cut or edited no longer answers to its name. Another version of the Parquet writer may make
 other bytes of the same batch: that is one more file, whose rows the database finds equal to those that it has.
+
+What was found is history too: each time the findings of a comparison are kept, they are one more file, named by the
+comparison, the moment and SHA-256: `findings=5d41402abc4b2a76/at=20261130T181501123456Z/8c1f….parquet`. The newest of
+a comparison counts, the older ones stay.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 
-from store.frames import to_batch, to_frame
-from store.records import Batch, RunKey
+from store.frames import UTC_TIME, from_text, to_batch, to_frame, to_text
+from store.records import Batch, Finding, RunKey
 from store.whole import write_atomically
 
 _NAME = re.compile(r"run=(-?\d+)/attempt=(\d+)/([0-9a-f]{16})\.parquet$")
+_FINDINGS_NAME = re.compile(r"findings=([0-9a-f]{16})/at=(\d{8}T\d{12}Z)/([0-9a-f]{16})\.parquet$")
+_MOMENT = "%Y%m%dT%H%M%S%fZ"
+
+_FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "comparison": pl.String,
+    "kept_at": UTC_TIME,
+    "record": pl.String,
+}
+"""Columns of a file of findings: a row each in their order; a comparison that found nothing has one row without."""
 
 
 class BrokenFile(Exception):
@@ -37,19 +51,33 @@ class File:
     path: Path
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class FindingsFile:
+    """A file of findings by its name: of two files of a comparison, the newer one is the greater."""
+
+    comparison: str
+    """16 hexadecimal digits that stand for the name of the comparison."""
+    at: str
+    digest: str
+    path: Path
+
+
 def write(batch: Batch, root: Path) -> File:
     """Keep a batch; a batch that is already there is left as it is, unless its file is broken.
 
     The file appears whole or not at all: it is written under another name, forced to the disk, then renamed.
     """
     content = _parquet(to_frame(batch))
-    name = _digest(content)
-    folder = root / f"run={batch.run.id}" / f"attempt={batch.run.attempt}"
-    file = File(batch.run.key, name, folder / f"{name}.parquet")
-    if not (file.path.exists() and file.path.read_bytes() == content):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(file.path, content)
+    name = digest_of(content)
+    file = File(batch.run.key, name, root / _folder(batch.run.id, batch.run.attempt) / f"{name}.parquet")
+    _put(file.path, content)
     return file
+
+
+def _put(path: Path, content: bytes) -> None:
+    if not (path.exists() and path.read_bytes() == content):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
 
 
 def _parquet(rows: pl.DataFrame) -> bytes:
@@ -59,7 +87,8 @@ def _parquet(rows: pl.DataFrame) -> bytes:
     return out.getvalue()
 
 
-def _digest(content: bytes) -> str:
+def digest_of(content: bytes) -> str:
+    """The name that a file of these bytes has: 16 hexadecimal digits of their SHA-256."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -70,11 +99,11 @@ def files(root: Path) -> Iterator[File]:
     yield from sorted(named)
 
 
-def read(file: File) -> pl.DataFrame:
+def read(file: File | FindingsFile) -> pl.DataFrame:
     """The rows of a file, checked against its name. Raises BrokenFile."""
     try:
         content = file.path.read_bytes()
-        told = _digest(content)
+        told = digest_of(content)
         if told != file.digest:
             raise BrokenFile(f"{file.path}: its content is {told}, not what its name says")
         return pl.read_parquet(BytesIO(content))
@@ -88,3 +117,77 @@ def batch(file: File) -> Batch:
     It equals the batch that was written, but for the order of its records and for values that were not finite.
     """
     return to_batch(read(file))
+
+
+def write_findings(comparison: str, findings: Sequence[Finding], at: datetime, root: Path) -> FindingsFile:
+    """Keep what a comparison found, as it was said at a moment; earlier files of the comparison stay."""
+    records: list[str | None] = [to_text(finding) for finding in findings]
+    rows = [(comparison, at.astimezone(UTC), record) for record in records or [None]]
+    content = _parquet(pl.DataFrame(rows, schema=_FINDINGS, orient="row"))
+    file = _findings_file(comparison, at, digest_of(content), root)
+    _put(file.path, content)
+    return file
+
+
+def _findings_file(comparison: str, at: datetime, digest: str, root: Path) -> FindingsFile:
+    folder = root / _folder(comparison, at)
+    name, moment = (part.partition("=")[2] for part in folder.parts[-2:])
+    return FindingsFile(name, moment, digest, folder / f"{digest}.parquet")
+
+
+def newest_findings(root: Path) -> dict[str, FindingsFile]:
+    """The newest file of each comparison."""
+    found = (_FINDINGS_NAME.search(path.as_posix()) for path in root.glob("findings=*/at=*/*.parquet"))
+    named = sorted(FindingsFile(m[1], m[2], m[3], Path(m.string)) for m in found if m)
+    return {file.comparison: file for file in named}
+
+
+def read_findings(file: FindingsFile) -> tuple[str, tuple[Finding, ...]]:
+    """The comparison and what it found, checked against the file's name. Raises BrokenFile."""
+    rows = read(file)
+    try:
+        ((comparison, at),) = rows.select("comparison", "kept_at").unique().iter_rows()
+        told = _findings_file(comparison, at, file.digest, file.path.parents[2])
+        found = tuple(from_text(text, Finding) for text in rows["record"] if text is not None)
+    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
+        raise BrokenFile(f"{file.path}: holds no findings ({flaw})") from flaw
+    if told != file:
+        raise BrokenFile(f"{file.path}: is of another comparison or moment than its name says")
+    return comparison, found
+
+
+def is_name(name: str) -> bool:
+    """Whether a file of an archive may have this name (relative to its root).
+
+    >>> is_name("run=27489075807/attempt=1/4f0c2ab19d3e7a55.parquet"), is_name("run=1/../4f0c2ab19d3e7a55.parquet")
+    (True, False)
+    """
+    return bool(_NAME.fullmatch(name) or _FINDINGS_NAME.fullmatch(name))
+
+
+def verify(name: str, content: bytes) -> None:
+    """Raises BrokenFile when these bytes are not the file that a name promises: content, run attempt, comparison."""
+    promised = _NAME.fullmatch(name) or _FINDINGS_NAME.fullmatch(name)
+    if promised is None:
+        raise BrokenFile(f"{name}: no name of an archive file")
+    if digest_of(content) != promised[3]:
+        raise BrokenFile(f"{name}: its content is {digest_of(content)}, not what its name says")
+    columns = ["run_id", "attempt"] if promised.re is _NAME else ["comparison", "kept_at"]
+    try:
+        told = pl.read_parquet(BytesIO(content), columns=columns).unique().rows()
+        names = {_folder(*row) for row in told}
+    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
+        raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
+    if names != {name.rpartition("/")[0]}:
+        raise BrokenFile(f"{name}: holds {', '.join(sorted(names)) or 'nothing'}")
+
+
+def _folder(of: int | str, which: int | datetime) -> str:
+    """The folder of a run attempt, or of a comparison at a moment.
+
+    >>> _folder(27489075807, 1), _folder("28/1 against previous", datetime(2026, 11, 30, 18, tzinfo=UTC))
+    ('run=27489075807/attempt=1', 'findings=c4a3f4567c3c13ce/at=20261130T180000000000Z')
+    """
+    if isinstance(of, str) and isinstance(which, datetime):
+        return f"findings={digest_of(of.encode())}/at={which.astimezone(UTC).strftime(_MOMENT)}"
+    return f"run={of}/attempt={which}"

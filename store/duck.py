@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -32,6 +32,7 @@ from store.records import (
     Caveat,
     ChangelogEntry,
     Expected,
+    Extra,
     Finding,
     JobCount,
     JobRun,
@@ -41,8 +42,23 @@ from store.records import (
     Score,
     Series,
     Trouble,
+    Withdrawal,
 )
-from store.rows import FINDINGS, RUNS, SERIES, finding_row, frame, merge_runs, run_row, series_row
+from store.rows import (
+    FINDINGS,
+    RUNS,
+    SERIES,
+    WITHDRAWALS,
+    finding_row,
+    frame,
+    merge_runs,
+    run_row,
+    series_row,
+    standing_row,
+    withdrawal_row,
+)
+from store.runs import Standing
+from store.withdrawals import POINT_FIELDS
 
 T = TypeVar("T")
 
@@ -67,11 +83,21 @@ _FORMS: Final = {
 }
 _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
+_HELD: Final = "findings files"
+"""Note: by comparison, moment and digest of the archive's file that its findings are of."""
 
 TIDY_KEYS: Final = tuple("run started_at image recipe curve series conc multinode pool config attempt official".split())
 """The columns of a tidy frame before `metric` and `value`."""
 
-Predicate = Callable[[Run], bool]
+Predicate = Callable[[Run], bool | Standing]
+"""Whether a run is official; a standing says why not as well."""
+
+_FITS: Final = {
+    **{name: f's."{name}"::VARCHAR' for name in POINT_FIELDS if name not in ("series", "task")},
+    **{name: f'p."{name}"' for name in ("image", "recipe", "pool")},
+    "series": "s.key",
+}
+"""The columns of a row that the fields of a withdrawal are held against."""
 
 
 class CannotOpenStore(Trouble):
@@ -126,6 +152,29 @@ class Info:
     archive_bytes: int
     not_loaded: tuple[str, ...]
     newest: Run | None
+    unofficial: Mapping[str, int] = field(default_factory=dict)
+    """Run attempts that are not official, by the code of each reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a withdrawal takes out of a store: whole run attempts, and rows of these and of others, in all versions."""
+
+    withdrawal: Withdrawal
+    runs: tuple[RunKey, ...]
+    """The attempts that it takes rows or everything of."""
+    points: int
+    scores: int
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What may be used of a run attempt: its standing, and how many rows have which status for which reason."""
+
+    run: Run
+    standing: Standing
+    rows: tuple[tuple[str, str, str, int], ...]
+    """Kind ("points" or "scores"), status, code of the reason ("" for none), number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +198,14 @@ def everything(_: Run) -> bool:
 class Store:
     """The history of sweeps. Open it with `Store.open`; it closes as a context manager."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, path: Path, root: Path, official: Predicate) -> None:
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        path: Path,
+        root: Path,
+        official: Predicate,
+        withdrawn: Sequence[Withdrawal] = (),
+    ) -> None:
         self._con = con
         self._path = path
         self._root = root
@@ -157,9 +213,11 @@ class Store:
         self._metrics = _metric_columns(con)
         self._series: dict[str, int] = {}
         self._caught_up = False
+        self._withdrawals = tuple(withdrawn)
+        self._withdraw()
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - each is one word at the call
         cls,
         path: Path | str,
         archive: Path | str,
@@ -167,10 +225,12 @@ class Store:
         read_only: bool = False,
         wait_seconds: float = 30,
         official: Predicate = everything,
+        withdrawn: Sequence[Withdrawal] = (),
     ) -> Store:
         """Open the database of an archive, made or brought up to date when it is opened for writing.
 
-        `official` decides at landing whether a run counts as official. Raises CannotOpenStore.
+        `official` decides at landing whether a run counts as official. Every answer is as if what is `withdrawn` had
+        never landed, but for the questions that say so; the database keeps it all. Raises CannotOpenStore.
         """
         database = Path(path)
         con = _connect(database, read_only, wait_seconds)
@@ -178,7 +238,10 @@ class Store:
             if not read_only:
                 migrate(con)
             _check_version(con, database)
-            return cls(con, database, Path(archive), official)
+            found = cls(con, database, Path(archive), official, withdrawn)
+            if not read_only:
+                found._judge_standings()
+            return found
         except BaseException:
             con.close()
             raise
@@ -224,12 +287,25 @@ class Store:
         missing = [file for file in archive.files(self._root) if file.digest not in known]
         broken: list[str] = []
         landed = self._load_parts(_checked(missing, broken))
-        return Loaded(len(missing) - len(broken), landed, tuple(broken))
+        loaded = len(missing) - len(broken)
+        return Loaded(loaded, landed, (*broken, *self._catch_up_findings()))
+
+    def _catch_up_findings(self) -> Iterator[str]:
+        """Take over the newest findings of each comparison; yields what is wrong with files that cannot be read."""
+        held = self._held()
+        for comparison, file in archive.newest_findings(self._root).items():
+            if held.get(comparison, ["", ""]) < [file.at, file.digest]:
+                try:
+                    self._keep(file, *archive.read_findings(file))
+                except archive.BrokenFile as flaw:
+                    yield str(flaw)
 
     def _load_parts(self, parts: Iterable[_Part]) -> Landed:
         total = Landed()
         for chunk in _chunks(parts):
             total += self._load(chunk)
+        if self._withdrawals and not total.already:
+            self._withdraw()
         return total
 
     def _load(self, parts: Sequence[_Part]) -> Landed:
@@ -292,8 +368,42 @@ class Store:
         for number, attempt, text in self._con.sql(question("land_runs")).fetchall():
             said.setdefault(RunKey(number, attempt), []).append(from_text(text, Run))
         merged = [merge_runs(runs) for runs in said.values()]
-        rows = frame([run_row(run, self._official(run)) for run in merged], RUNS)
+        rows = frame([run_row(run, self._standing(run)) for run in merged], RUNS)
         self._insert("INSERT OR REPLACE INTO runs BY NAME SELECT * FROM given", rows)
+
+    def _standing(self, run: Run) -> Standing:
+        found = self._official(run)
+        return found if isinstance(found, Standing) else Standing(found)
+
+    def _judge_standings(self) -> None:
+        """Say of the runs that an older version landed why they are not official, by the rules of today."""
+        rows = self._ask("SELECT id, attempt, record FROM runs WHERE reasons IS NULL")
+        if rows.is_empty():
+            return
+        told = [
+            {"id": number, "attempt": attempt, **standing_row(self._standing(from_text(text, Run)))}
+            for number, attempt, text in rows.iter_rows()
+        ]
+        columns = {name: RUNS[name] for name in ("id", "attempt", "official", "reasons")}
+        self._insert(
+            "UPDATE runs SET official = given.official, reasons = given.reasons FROM given"
+            " WHERE given.id = runs.id AND given.attempt = runs.attempt",
+            frame(told, columns),
+        )
+
+    def _withdraw(self) -> None:
+        """Make the views that every question asks: the tables, without what is withdrawn."""
+        if not self._withdrawals:
+            self._con.execute(question("withdraw_nothing"))
+            return
+        rows = [withdrawal_row(number, one) for number, one in enumerate(self._withdrawals)]
+        self._insert("CREATE OR REPLACE TEMP TABLE withdrawals AS FROM given", frame(rows, WITHDRAWALS))
+        self._con.execute(question("withdraw_targets"))
+        runs = self._con.sql("SELECT DISTINCT id FROM targets ORDER BY id").fetchall()
+        fits = " AND ".join(f'(e."{name}" IS NULL OR e."{name}" = {column})' for name, column in _FITS.items())
+        # The ids as literals: a scan then skips what they cannot be in, which it does not do for a subquery.
+        ids = ", ".join(str(number) for (number,) in runs) or "0"
+        self._con.execute(question("withdraw", **{"run ids": ids, "fits": fits}))
 
     def _rank(self, table: str, parts: Mapping[str, str]) -> Landed:
         """Insert measurements into a table, all versions of each ranked anew."""
@@ -316,9 +426,68 @@ class Store:
         number, attempt = (key.id, key.attempt) if isinstance(key, RunKey) else (key, None)
         return _first_run(self._ask(question("run"), id=number, attempt=attempt))
 
+    def named_runs(self, keys: Collection[str]) -> tuple[Run, ...]:
+        """The run attempts of some text keys (`id/attempt`), oldest first; those that never landed are left out."""
+        if not keys:
+            return ()
+        return tuple(from_text(text, Run) for text in self._ask(question("named_runs"), keys=sorted(keys))["record"])
+
     def newest_run(self, *, official_only: bool = False) -> Run | None:
         """The run that started last; None in an empty store."""
         return _first_run(self._ask(question("newest_run"), official_only=official_only))
+
+    def standing(self, key: RunKey) -> Standing:
+        """Whether a run attempt is official today, with every reason why not, its withdrawal the last of them.
+
+        A run that never landed has no standing: ValueError.
+        """
+        rows = self._ask(
+            "SELECT official, reasons, withdrawn FROM runs_now WHERE (id, attempt) = ($id, $attempt)", **_ids(key)
+        )
+        if rows.is_empty():
+            raise ValueError(f"run {key} is not in the store")
+        official, reasons, withdrawn = rows.row(0)
+        said = from_text(reasons, tuple[Caveat, ...]) if reasons else ()
+        return Standing(official, (*said, *((from_text(withdrawn, Caveat),) if withdrawn else ())))
+
+    def withdrawn(self, key: RunKey) -> Caveat | None:
+        """Why a whole run attempt is withdrawn; None where it is not, or only a part of it is."""
+        rows = self._ask("SELECT withdrawn FROM runs_now WHERE (id, attempt) = ($id, $attempt)", **_ids(key))
+        text = rows["withdrawn"][0] if len(rows) else None
+        return from_text(text, Caveat) if text else None
+
+    def states(self, run: int | None = None) -> tuple[States, ...]:
+        """What may be used of every attempt of a run, or of all runs, newest first."""
+        counts: dict[RunKey, list[tuple[str, str, str, int]]] = {}
+        for number, attempt, *row in self._ask(question("states"), id=run).iter_rows():
+            counts.setdefault(RunKey(number, attempt), []).append((row[0], row[1], row[2], row[3]))
+        runs = self.runs().select("id", "attempt").rows()
+        keys = [RunKey(*row) for row in runs if run in (None, row[0])]
+        return tuple(
+            States(found, self.standing(key), tuple(counts.get(key, ()))) for key in keys if (found := self.run(key))
+        )
+
+    def effects(self) -> tuple[Effect, ...]:
+        """What each withdrawal takes out of the store, in the order of the list."""
+        if not self._withdrawals:
+            return ()
+        rows = self._ask(question("effects"))
+        return tuple(
+            Effect(self._withdrawals[number], tuple(map(_run_key, runs or ())), points, scores)
+            for number, runs, points, scores in rows.iter_rows()
+        )
+
+    def cited(self, runs: Collection[RunKey]) -> tuple[str, ...]:
+        """The stored comparisons whose findings stand on one of these run attempts."""
+        rows = self._ask(question("cited"), runs=[str(key) for key in runs])
+        return tuple(rows["comparison"])
+
+    def corrections(self, comparison: str) -> tuple[Caveat, ...]:
+        """What stored findings of a comparison stood on and is withdrawn now: `withdrawn_cited`, each run once."""
+        if not self._withdrawals:
+            return ()
+        rows = self._ask(question("corrections"), comparison=comparison)
+        return tuple(_correction(run, from_text(text, Caveat)) for run, text in rows.iter_rows())
 
     # Questions: points
 
@@ -327,7 +496,8 @@ class Store:
 
         Metrics, all of them unless some are named, are columns.
 
-        `status` is valid, invalid, contested (rows of one point with nothing that decides between them), superseded.
+        `status` is valid, invalid, contested (rows of one point with nothing that decides between them), superseded,
+        withdrawn.
         """
         return self._points(run, self._chosen(metrics))
 
@@ -396,6 +566,20 @@ class Store:
         for row in rows.iter_rows(named=True):
             yield row["run"], row["series"], said_by(row, metrics)
 
+    def texts(self, keys: Collection[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Run, series and what its row named as running beside the engine."""
+        for row in self._ask(question("texts"), keys=list(keys)).iter_rows(named=True):
+            yield row["run"], row["series"], texts_of(row)
+
+    def measured(self, curves: Collection[str]) -> pl.DataFrame:
+        """When each run measured each of some curves: `run`, `curve`, `earliest` and `latest` time of its rows."""
+        return self._ask(question("measured"), curves=list(curves))
+
+    def measured_runs(self, ids: Collection[int]) -> dict[int, tuple[datetime | None, datetime | None]]:
+        """The runs among some that have rows, each with the first and the last time of its artifacts."""
+        rows = self._ask(question("measured_runs"), ids=list(ids))
+        return {number: (earliest, latest) for number, earliest, latest in rows.iter_rows()}
+
     def measured_images(self) -> pl.DataFrame:
         """Which run attempts measured which image."""
         return self._ask(question("measured_images"))
@@ -407,6 +591,14 @@ class Store:
             return ()
         rows = self._scores(id=found.id, as_of=found.attempt)
         return tuple(map(_score, rows.iter_rows(named=True)))
+
+    def withdrawn_scores(self, run: RunKey | int) -> tuple[tuple[Score, Caveat], ...]:
+        """The scores that a run had and that are withdrawn, with the reason."""
+        found = self.run(run)
+        if found is None or not self._withdrawals:
+            return ()
+        rows = self._scores(id=found.id, as_of=found.attempt, withdrawn=True)
+        return tuple((_score(row), from_text(row["withdrawn"], Caveat)) for row in rows.iter_rows(named=True))
 
     def score_history(
         self,
@@ -426,11 +618,11 @@ class Store:
 
     def score_frame(self) -> pl.DataFrame:
         """Every score that counts, as a frame, oldest run first."""
-        return self._scores().drop("series", "record").rename({"key": "series"})
+        return self._scores().drop("series", "record", "withdrawn").rename({"key": "series"})
 
     def _scores(self, **asked: Any) -> pl.DataFrame:
         nothing = dict.fromkeys(("id", "as_of", "keys", "runs", "started_at", "attempt", "before_id"))
-        return self._ask(question("scores"), **{**nothing, "without": [], **asked})
+        return self._ask(question("scores"), **{**nothing, "without": [], "withdrawn": False, **asked})
 
     def rejections(self, run: RunKey | int) -> tuple[Rejection, ...]:
         """The rows of a run, of all its attempts up to this one, that could not be read."""
@@ -470,12 +662,27 @@ class Store:
 
     # Findings and notes
 
-    def save_findings(self, comparison: str, findings: Sequence[Finding]) -> None:
-        """Keep the findings of a comparison, in place of what was kept under that name before."""
+    def save_findings(self, comparison: str, findings: Sequence[Finding], at: datetime | None = None) -> None:
+        """Keep the findings of a comparison, in place of what was kept under that name before.
+
+        They are a file of the archive too, named by the moment `at` (now, unless it is told), so that they travel with
+        it and outlive the database. Saving equal findings again adds nothing.
+        """
+        name = archive.digest_of(comparison.encode())
+        if name not in self._held() or self.findings(comparison) != tuple(findings):
+            file = archive.write_findings(comparison, findings, at or datetime.now(UTC), self._root)
+            self._keep(file, comparison, findings)
+
+    def _held(self) -> dict[str, list[str]]:
+        held: dict[str, list[str]] = self.note(_HELD) or {}
+        return held
+
+    def _keep(self, file: archive.FindingsFile, comparison: str, findings: Sequence[Finding]) -> None:
         rows = [finding_row(comparison, number, finding) for number, finding in enumerate(findings)]
         with self._transaction():
             self._con.execute("DELETE FROM findings WHERE comparison = ?", [comparison])
             self._insert("INSERT INTO findings BY NAME SELECT * FROM given", frame(rows, FINDINGS))
+            self.put_note(_HELD, {**self._held(), file.comparison: [file.at, file.digest]})
 
     def findings(self, comparison: str | None = None, *, key: str | None = None) -> tuple[Finding, ...]:
         """The findings of a comparison, or all that was ever found about a text key, equal to what was saved."""
@@ -505,15 +712,23 @@ class Store:
             archive_bytes=sum(file.path.stat().st_size for file in archived),
             not_loaded=tuple(str(file.path) for file in archived if file.digest not in known),
             newest=self.newest_run(),
+            unofficial=dict(self._ask(question("unofficial")).iter_rows()),
         )
 
-    def export(self, folder: Path, form: str = "parquet") -> tuple[Path, Path]:
-        """Write the valid points and the scores, tidy, as `points.FORM` and `scores.FORM`: parquet, csv or json."""
+    def export(self, folder: Path, form: str = "parquet", *, with_withdrawn: bool = False) -> tuple[Path, Path]:
+        """Write the valid points and the scores, tidy, as `points.FORM` and `scores.FORM`: parquet, csv or json.
+
+        `with_withdrawn` adds what was withdrawn, told by a column `withdrawn` (NULL, or the reason as JSON).
+        """
         _make(folder)
         targets = folder / f"points.{form}", folder / f"scores.{form}"
         metrics = ", ".join(map(quoted, self._metrics))
+        more = (
+            {"withdrawn column": "p.withdrawn,", "or withdrawn": "OR p.withdrawn IS NOT NULL"} if with_withdrawn else {}
+        )
         for name, target in zip(("export_points", "export_scores"), targets, strict=True):
-            self._con.execute(f"COPY ({question(name, metrics=metrics)}) TO '{escaped(target)}' ({_FORMS[form]})")
+            sql = question(name, metrics=metrics, **more)
+            self._con.execute(f"COPY ({sql}) TO '{escaped(target)}' ({_FORMS[form]})")
         return targets
 
     @classmethod
@@ -522,13 +737,14 @@ class Store:
     ) -> Loaded:
         """Make the database anew from the archive and put it in the place of the old one, in one step.
 
-        Findings and notes live in the database alone: they are carried over, unless the old one cannot be opened for
-        another reason than that somebody holds it. Files that cannot be read are named; the others are loaded.
+        Notes live in the database alone: they are carried over, with findings that the archive has no file of, unless
+        the old one cannot be opened for another reason than that somebody holds it. Files that cannot be read are
+        named; the others are loaded.
         """
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         _remove(draft)
         try:
-            with _old(path, archive, wait_seconds) as old, cls.open(draft, archive, official=official) as new:
+            with _old(path, archive, wait_seconds, official) as old, cls.open(draft, archive, official=official) as new:
                 loaded = new.catch_up()
                 if old is not None:
                     new._adopt(old)
@@ -539,9 +755,10 @@ class Store:
         return loaded
 
     def _adopt(self, old: Store) -> None:
-        for table in ("findings", "notes"):
+        for table, key in (("findings", "comparison"), ("notes", "key")):
             rows = old._con.sql(f"FROM {table}").pl()
-            self._insert(f"INSERT INTO {table} BY NAME SELECT * FROM given", rows)
+            fresh = f"SELECT * FROM given WHERE {key} NOT IN (SELECT {key} FROM {table})"
+            self._insert(f"INSERT INTO {table} BY NAME {fresh}", rows)
 
     # Inside
 
@@ -579,9 +796,18 @@ class Store:
 
 
 def said_by(row: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, float]:
-    """What a row said beside its metrics, and the values of some of these."""
+    """The numbers that a row said beside its metrics, and the values of some of these."""
     known = {name: row[name] for name in metrics if row.get(name) is not None}
-    return known | (json.loads(row["extra"]) if row["extra"] else {})
+    return known | {name: value for name, value in _extra(row).items() if not isinstance(value, str)}
+
+
+def texts_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a row named as running beside the engine."""
+    return {name: value for name, value in _extra(row).items() if isinstance(value, str)}
+
+
+def _extra(row: Mapping[str, Any]) -> dict[str, Extra]:
+    return json.loads(row["extra"]) if row["extra"] else {}
 
 
 def migrate(con: duckdb.DuckDBPyConnection, upto: int | None = None) -> None:
@@ -656,10 +882,10 @@ def _held(path: Path, wait_seconds: float, flaw: str) -> str:
 
 
 @contextmanager
-def _old(path: Path, root: Path, wait_seconds: float) -> Iterator[Store | None]:
+def _old(path: Path, root: Path, wait_seconds: float, official: Predicate) -> Iterator[Store | None]:
     """The database that a rebuild replaces, held so that nobody writes meanwhile; None when none can be read."""
     try:
-        old = Store.open(path, root, wait_seconds=wait_seconds) if path.exists() else None
+        old = Store.open(path, root, wait_seconds=wait_seconds, official=official) if path.exists() else None
     except StoreIsDamaged:
         old = None
     try:
@@ -703,6 +929,20 @@ def _part(batch: Batch, written: Future[archive.File]) -> _Part:
     height = len(batch.points) + len(batch.scores) + len(batch.rejections)
     metrics = frozenset().union(*(point.metrics for point in batch.points)).intersection(POINT_METRICS)
     return _Part(written.result(), height, metrics, True)
+
+
+def _ids(key: RunKey) -> dict[str, int]:
+    return {"id": key.id, "attempt": key.attempt}
+
+
+def _run_key(text: str) -> RunKey:
+    number, _, attempt = text.partition("/")
+    return RunKey(int(number), int(attempt))
+
+
+def _correction(run: str, withdrawal: Caveat) -> Caveat:
+    said = dict(withdrawal.values)
+    return Caveat.of("withdrawn_cited", run=run, reason=said["reason"], since=said["since"])
 
 
 def _first_run(rows: pl.DataFrame) -> Run | None:

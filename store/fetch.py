@@ -12,26 +12,35 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from store.github import Artifact, Expired, Pull, Reader, TooLarge
+from store.github import Artifact, Expired, Reader, TooLarge
 from store.readers.decode import Unreadable
-from store.readers.files import Parts, is_debug, walk
+from store.readers.files import Parts, is_config, is_debug, walk
 from store.readers.folder import SIDECARS
-from store.records import Run, Trouble
-from store.runs import RunLink, parse_run
+from store.records import Caveat, Run, Trouble
+from store.reuse import Refusal, find_reuse
+from store.runs import RunLink
+from store.told import Told, tell
 
 NOTE = "unreadable.json"
 """Stands for an archive that could not be read: the readers know no such shape, and count it as a rejection."""
 
 _RESULTS = re.compile(r"bmk_|eval_|results_|run[-_]stats$|changelog[-_]metadata$|reused-ingest-metadata$")
 """Names of artifacts with rows, of all eras."""
+_MEASURED = re.compile(r"bmk_|eval_|results_")
 _WHOLE = ".whole"
+
+PARALLEL = 4
+"""Archives that come at the same time; GitHub asks for no more than a hundred requests at once, of all programs."""
+
+Watch = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +57,8 @@ class Fetched:
     """New ones of which only a note is kept, with the reason."""
     skipped: tuple[Artifact, ...]
     """Logs, raw samples and whatever else holds no rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What GitHub tells of a run, before anything is downloaded."""
-
-    run: Run
-    sidecars: Mapping[str, Any]
-    artifacts: tuple[Artifact, ...]
+    notes: tuple[Caveat, ...] = ()
+    """What GitHub no longer tells, and why a run without results of its own has none of a pull request."""
 
 
 def is_result(name: str) -> bool:
@@ -68,11 +70,27 @@ def is_result(name: str) -> bool:
     return bool(_RESULTS.match(name)) and not is_debug((name, ""))
 
 
-def fetch(link: RunLink, reader: Reader, folder: Path, watch: Callable[[int], None] = lambda _: None) -> Fetched:
+def is_measured(name: str) -> bool:
+    """Whether an artifact of this name holds measurements, and not only what stands around them.
+
+    >>> [is_measured(name) for name in ("results_bmk", "eval_results_all", "run-stats", "changelog-metadata")]
+    [True, True, False, False]
+    """
+    return is_result(name) and bool(_MEASURED.match(name))
+
+
+def fetch(
+    link: RunLink,
+    reader: Reader,
+    folder: Path,
+    watch: Watch = lambda _: None,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> Fetched:
     """Bring the results of a run (of one attempt where the link names one) into a folder of its own.
 
-    What the folder holds already is not fetched again; `watch` is told of each archive. Raises Trouble when GitHub
-    does not give everything, or the folder is not ours: then the folder is as it was before.
+    What the folder holds already is not fetched again; `watch` is told of each archive; `beside` holds more files of
+    JSON for the folder, by name. Raises Trouble when GitHub does not give everything, or the folder is not ours: then
+    the folder is as it was before.
     """
     folder = folder.resolve()
     if folder in {Path.cwd(), *Path.cwd().parents}:
@@ -82,93 +100,69 @@ def fetch(link: RunLink, reader: Reader, folder: Path, watch: Callable[[int], No
         with _alone(work):
             _recover(folder, work)
             _check_place(folder, link.id)
-            return _fetched(_told(link, reader), reader, folder, work, watch)
+            told = tell(link, reader)
+            return _fetched(replace(told, sidecars={**told.sidecars, **beside}), reader, folder, work, watch)
     except OSError as flaw:
         raise Trouble(f"cannot write {folder}: {flaw.strerror or flaw}; name another folder with --into") from None
 
 
-def _fetched(told: _Told, reader: Reader, folder: Path, work: Path, watch: Callable[[int], None]) -> Fetched:
+def fetch_with_source(
+    link: RunLink, reader: Reader, folder: Path, watch: Watch = lambda _: None
+) -> tuple[Fetched, ...]:
+    """Bring a run, and beside it the sweep that it published instead of measuring, where it did that.
+
+    The source lies in `<folder>-source-<id>`, with a `reuse.json` that says who asked for it and what published it.
+    Why a run without measurements has no source is a note of the run.
+    """
+    found = fetch(link, reader, folder, watch)
+    if any(is_measured(one.name) for one in (*found.new, *found.kept, *found.expired, *dict(found.unreadable))):
+        return (found,)
+    reuse = find_reuse(_sidecar(found.folder / "run.json"), reader)
+    if reuse is None:
+        return (found,)
+    if isinstance(reuse, Refusal):
+        return (replace(found, notes=(*found.notes, reuse.reason)),)
+    source = RunLink(link.repository, reuse.source.id)
+    beside = {"reuse.json": reuse.as_dict()}
+    return found, fetch(source, reader, folder.with_name(f"{folder.name}-source-{source.id}"), watch, beside)
+
+
+def _fetched(told: Told, reader: Reader, folder: Path, work: Path, watch: Watch) -> Fetched:
     results = [one for one in told.artifacts if is_result(one.name)]
     kept = [one for one in results if (folder / str(one.id)).is_dir()]
-    arrived: dict[Artifact, Path | str] = {}
-    expired = []
-    for one in results:
-        if one in kept:
-            continue
-        try:
-            arrived[one] = _archive(one, reader, work)
-        except Expired:
-            expired.append(one)
-        except TooLarge as flaw:
-            arrived[one] = f"archive_too_large: {flaw}"
-        watch(1)
+    brought = _brought([one for one in results if one not in kept], reader, work, watch)
+    arrived = {one: archive for one, archive in brought.items() if archive is not None}
     reasons = _settle(told.sidecars, arrived, folder, work)
     return Fetched(
         folder=folder,
         run=told.run,
         new=tuple(one for one in arrived if one.id not in reasons),
         kept=tuple(kept),
-        expired=tuple(expired),
+        expired=tuple(one for one in brought if one not in arrived),
         unreadable=tuple((one, reasons[one.id]) for one in arrived if one.id in reasons),
         skipped=tuple(one for one in told.artifacts if not is_result(one.name)),
+        notes=told.notes,
     )
 
 
-# --- what GitHub tells ------------------------------------------------------------------------------------------
+def _brought(wanted: Sequence[Artifact], reader: Reader, work: Path, watch: Watch) -> dict[Artifact, Path | str | None]:
+    """The archives, a few at a time; a reason for one that is too large, None for one that has expired.
 
-
-def _told(link: RunLink, reader: Reader) -> _Told:
-    newest = reader.run(link.id)
-    attempts = [reader.attempt(link.id, number) for number in range(1, _parsed(newest).attempt)] + [newest]
-    chosen = newest if link.attempt is None else _chosen(attempts, link)
-    run = chosen | {"pull_requests": chosen.get("pull_requests") or _pull_requests(chosen, reader)}
-    artifacts = reader.artifacts(link.id)
-    listing = [dict(one.told) for one in artifacts]
-    return _Told(
-        run=_parsed(run),
-        sidecars={"run.json": run, "attempts.json": attempts, "artifacts.json": listing},
-        artifacts=artifacts if link.attempt is None else _of_attempt(artifacts, attempts, link.attempt),
-    )
-
-
-def _chosen(attempts: Sequence[dict[str, Any]], link: RunLink) -> dict[str, Any]:
-    for told in attempts:
-        if _parsed(told).attempt == link.attempt:
-            return told
-    raise Trouble(f"run {link.id} has no attempt {link.attempt}: its newest is {len(attempts)}")
-
-
-def _parsed(told: dict[str, Any]) -> Run:
+    The first failure ends the others: what has arrived until then is kept.
+    """
+    pool = ThreadPoolExecutor(PARALLEL)
     try:
-        return parse_run(told)
-    except ValueError as flaw:
-        raise Trouble(f"GitHub tells of a run that cannot be read: {flaw}") from None
-
-
-def _of_attempt(artifacts: Iterable[Artifact], attempts: Sequence[dict[str, Any]], wanted: int) -> tuple[Artifact, ...]:
-    """The uploads made while an attempt was the newest: GitHub's list does not tell the attempt."""
-    runs = [_parsed(told) for told in attempts]
-
-    def attempt(upload: Artifact) -> int:
-        began = [run.attempt for run in runs if run.started_at <= upload.created_at]
-        return began[-1] if began else runs[0].attempt
-
-    return tuple(one for one in artifacts if attempt(one) == wanted)
-
-
-def _pull_requests(told: Mapping[str, Any], reader: Reader) -> list[dict[str, Any]]:
-    """The pull request that GitHub's run object leaves out after a merge and for forks; several are no answer."""
-    belongs, sha = _BELONGS.get(str(told.get("event"))), told.get("head_sha")
-    if belongs is None or not isinstance(sha, str):
-        return []
-    found = [pull.number for pull in reader.pulls(sha) if belongs(pull) == sha]
-    return [{"number": found[0]}] if len(found) == 1 else []
-
-
-_BELONGS: Mapping[str, Callable[[Pull], str | None]] = MappingProxyType(
-    {"push": lambda pull: pull.merge_commit, "pull_request": lambda pull: pull.head}
-)
-"""The commit of a pull request that a run of this event was for. Runs of other events are of no pull request."""
+        coming = {pool.submit(_archive, one, reader, work): one for one in wanted}
+        found = {}
+        for done in as_completed(coming):
+            found[coming[done]] = done.result()
+            watch(1)
+    except BaseException:
+        reader.give_up()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return {one: found[one] for one in wanted}
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -217,15 +211,20 @@ def _sidecar(path: Path) -> Any:
         return None
 
 
-def _archive(artifact: Artifact, reader: Reader, work: Path) -> Path:
-    """The archive in the work folder; an earlier fetch may have brought it."""
+def _archive(artifact: Artifact, reader: Reader, work: Path) -> Path | str | None:
+    """The archive in the work folder, where an earlier fetch may have brought it; or what became of it instead."""
     path = work / f"{artifact.id}{_WHOLE}"
     if path.exists():
         return path
     if artifact.expired:
-        raise Expired
+        return None
     part = path.with_suffix(".part")
-    reader.download(artifact, part)
+    try:
+        reader.download(artifact, part)
+    except Expired:
+        return None
+    except TooLarge as flaw:
+        return f"archive_too_large: {flaw}"
     return part.rename(path)
 
 
@@ -240,13 +239,22 @@ def _settle(
     reasons = dict(_unpacked(arrived, built, work))
     # Last, since they make the folder a run: without them it is none.
     for name, value in {**sidecars, "artifacts.json": _joined(sidecars["artifacts.json"], folder)}.items():
-        (built / name).unlink(missing_ok=True)
-        (built / name).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path = built / name
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.write_bytes(value if isinstance(value, bytes) else _json(value))
     if folder.exists():
         folder.rename(work / "before")
     built.rename(folder)
+    # A half-deleted folder must not bear the name of the one to go back to.
+    if (work / "before").exists():
+        (work / "before").rename(work / "over")
     shutil.rmtree(work)
     return reasons
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _linked(source: str, target: str) -> None:
@@ -302,5 +310,5 @@ def _laid(archive: Path, target: Path, name: Path) -> str:
 
 
 def _is_content(parts: Parts) -> bool:
-    """An artifact may come from a stranger's branch: it must not say whose run it is."""
-    return parts[-1] not in SIDECARS
+    """An artifact may come from a stranger's branch: it must not say whose run it is, nor what was expected of it."""
+    return parts[-1] not in SIDECARS and not is_config(parts)

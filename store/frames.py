@@ -258,7 +258,8 @@ def _finite(column: pl.Series) -> pl.Series:
 
 def _extra(point: Point, unknown: Iterable[str]) -> str | None:
     strangers = {name: point.metrics[name] for name in unknown if name in point.metrics}
-    extra = {name: value for name, value in {**point.extra, **strangers}.items() if math.isfinite(value)}
+    told = {**point.extra, **strangers}
+    extra = {name: value for name, value in told.items() if isinstance(value, str) or math.isfinite(value)}
     return msgspec.json.encode(extra, order="sorted").decode() if extra else None
 
 

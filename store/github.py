@@ -1,4 +1,4 @@
-"""Reads GitHub: a run, its attempts, its artifacts, the pull requests of its commit. Nothing is ever written there.
+"""Reads GitHub: runs, attempts, jobs, artifacts, pull requests, comments, files. Nothing is ever written there.
 
 Every answer is whole or an exception. PyGithub's own pauses and retries are off: it repeats no 429 without
 Retry-After. Archives come by requests, since PyGithub cannot stream them: the API answers with the address of another
@@ -8,6 +8,7 @@ host, which must not see the token.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,12 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import github
 import requests
-from github.WorkflowRun import WorkflowRun
 
+from store.credentials import TIMEOUT, Credentials, Refused, Token
 from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 from store.records import Trouble
 from store.runs import parse_time
@@ -29,12 +30,14 @@ T = TypeVar("T")
 
 API = "https://api.github.com"
 PAGE = 100
-TIMEOUT = 20
-"""Seconds for one request, and for one silence of a download."""
 ARTIFACT_BYTES = 512 * 1024**2
 """Upstream's largest result artifact has a few megabytes; logs are larger, and are not fetched."""
 HOPS = 5
 """Redirects of one download; one is usual."""
+FILE_BYTES = 16 * 1024**2
+"""Upstream's largest config has a third of a megabyte."""
+LISTED_FILES = 1000
+"""So many entries of a folder GitHub lists; the rest it leaves out without a word."""
 PATIENCE = Patience(tries=20, seconds=900.0)
 """A job may wait a quarter of an hour in all: less than the hour of a spent token, more than a secondary limit."""
 
@@ -43,15 +46,6 @@ _WORDS = 4096
 _BROKEN = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _LATER = "what has arrived is kept: run the same command again later"
-
-
-def is_token(text: str) -> bool:
-    r"""True for a token without blanks: the exception of the HTTP library shows one with a line end.
-
-    >>> is_token("ghs_16C7e42F"), is_token("ghs_16C7e42F\n"), is_token("")
-    (True, False, False)
-    """
-    return bool(text) and text.isascii() and not any(char.isspace() or not char.isprintable() for char in text)
 
 
 def is_repository(text: str) -> bool:
@@ -65,8 +59,12 @@ def is_repository(text: str) -> bool:
 
 def client(token: str, api: str) -> github.Github:
     """PyGithub without its own pauses and retries, which hide a lost answer; nothing is asked until needed."""
+    return _client(github.Auth.Token(token), api)
+
+
+def _client(auth: github.Auth.Auth, api: str) -> github.Github:
     return github.Github(
-        auth=github.Auth.Token(token),
+        auth=auth,
         base_url=api,
         timeout=TIMEOUT,
         per_page=PAGE,
@@ -79,19 +77,37 @@ def client(token: str, api: str) -> github.Github:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where to read and with which token, which is never shown."""
+    """Where to read and as whom; a text is a token. Neither is ever shown."""
 
     repository: str
-    token: str = field(repr=False)
+    token: str | Credentials = field(repr=False)
     api: str = API
 
     def __post_init__(self) -> None:
-        if not self.token:
-            raise Trouble("artifacts need a token that may read them (`actions: read`): put it into GITHUB_TOKEN")
-        if not is_token(self.token):
-            raise Trouble("the token holds blanks, line ends or foreign characters: give it without them")
         if not is_repository(self.repository):
             raise Trouble(f"repository {self.repository!r}: give OWNER/NAME")
+        if isinstance(self.token, str):
+            object.__setattr__(self, "token", Token(self.token))
+
+    @property
+    def credentials(self) -> Credentials:
+        assert not isinstance(self.token, str)
+        return self.token
+
+
+class _Signed(github.Auth.Auth):
+    """Signs each request with the token of that moment: one may end while a fetch goes on."""
+
+    def __init__(self, given: Credentials) -> None:
+        self._given = given
+
+    @property
+    def token_type(self) -> str:
+        return "token"
+
+    @property
+    def token(self) -> str:
+        return self._given.token()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +136,28 @@ class Pull:
     merge_commit: str | None
 
 
+class NotThere(Trouble):
+    """GitHub does not know it, or does not show it to this token: a 404."""
+
+
+class Incomplete(Trouble):
+    """GitHub lists only a part; `seen` is that part."""
+
+    def __init__(self, what: str, seen: tuple[str, ...], total: int | None) -> None:
+        super().__init__(f"GitHub lists only {len(seen)} of {total or 'more'} {what}")
+        self.seen = seen
+
+
 class Expired(Exception):
     """GitHub has thrown the archive away."""
 
 
 class TooLarge(Exception):
-    """An archive of a size that results never have."""
+    """An archive or a file of a size that results and configs never have."""
 
 
 class _Broken(Exception):
     """An answer that is not whole, or not what the API describes: asking again may help."""
-
-
-class _Refused(Exception):
-    """An answer to a download that is neither the archive nor a redirect."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], said: str) -> None:
-        super().__init__(f"{status} {said}".strip())
-        self.status = status
-        self.headers = headers
 
 
 class Reader:
@@ -148,8 +167,8 @@ class Reader:
         self.access = access
         self._waiting = Waiting(patience)
         self._session = requests.Session()
-        self._client = client(access.token, access.api)
-        self._repository = self._client.get_repo(access.repository)
+        self._client = _client(_Signed(access.credentials), access.api)
+        self._base = f"/repos/{access.repository}"
 
     def __enter__(self) -> Reader:
         return self
@@ -158,63 +177,184 @@ class Reader:
         self._session.close()
         self._client.close()
 
+    def give_up(self) -> None:
+        """Let no request wait any more: those of other threads end with their next failure."""
+        self._waiting.end()
+
     def run(self, number: int) -> dict[str, Any]:
         """The run object of the newest attempt."""
-        return self._object(f"run {number}", self._run(number), number)
+        return self._object(f"run {number}", f"/actions/runs/{number}", "id", number)
 
     def attempt(self, number: int, attempt: int) -> dict[str, Any]:
-        """The run object of one attempt."""
+        """The run object of one attempt; raises NotThere when GitHub has it no longer."""
         what = f"attempt {attempt} of run {number}"
-        return self._object(what, self._run(number).get_attempt(attempt), number)
+        return self._object(what, f"/actions/runs/{number}/attempts/{attempt}", "id", number)
 
     def artifacts(self, number: int) -> tuple[Artifact, ...]:
         """All uploads of all attempts, logs and expired ones too, in the order of GitHub's list."""
         what = f"artifacts of run {number}"
-        return self._read(what, lambda: self._listed(what, self._run(number)))
+        return self._read(what, lambda: tuple(map(_artifact, self._whole(what, self._artifacts(number)))))
+
+    def jobs(self, number: int) -> tuple[dict[str, Any], ...]:
+        """The job objects of all attempts of a run."""
+        path = f"/actions/runs/{number}/jobs"
+        return self._list(_Pages(f"jobs of run {number}", path, "jobs", asked={"filter": "all"}))
+
+    def runs_of(self, sha: str) -> tuple[dict[str, Any], ...]:
+        """The run objects (newest attempts) of all workflows on one head commit, newest first."""
+        return self._list(_Pages(f"runs on commit {sha}", "/actions/runs", "workflow_runs", asked={"head_sha": sha}))
+
+    def pull(self, number: int) -> dict[str, Any]:
+        """The pull request object."""
+        return self._object(f"pull request {number}", f"/pulls/{number}", "number", number)
 
     def pulls(self, sha: str) -> tuple[Pull, ...]:
         """The pull requests that a commit belongs to, open ones too."""
-        pages = self._repository.get_commit(sha).get_pulls()
-        found = self._read(f"pull requests of commit {sha}", lambda: list(pages))
-        return tuple(Pull(one.number, one.head.sha, one.merge_commit_sha) for one in found)
+        pages = _Pages(f"pull requests of commit {sha}", f"/commits/{sha}/pulls", identity="number")
+        return tuple(Pull(one["number"], one["head"]["sha"], one["merge_commit_sha"]) for one in self._list(pages))
+
+    def pulls_with_head(self, owner: str, branch: str) -> tuple[dict[str, Any], ...]:
+        """The pull request objects whose head is this branch of this owner, closed ones too."""
+        asked = {"head": f"{owner}:{branch}", "state": "all"}
+        return self._list(_Pages(f"pull requests from {owner}:{branch}", "/pulls", identity="number", asked=asked))
+
+    def pull_commits(self, number: int) -> tuple[str, ...]:
+        """The shas of a pull request, oldest first; raises Incomplete beyond the 250 that GitHub lists."""
+        total = self.pull(number)["commits"]
+        pages = _Pages(f"commits of pull request {number}", f"/pulls/{number}/commits", identity="sha")
+        found = tuple(one["sha"] for one in self._list(pages))
+        if len(found) < total:
+            raise Incomplete(pages.what, found, total)
+        return found
+
+    def comments(self, number: int) -> tuple[dict[str, Any], ...]:
+        """The comment objects of a pull request or issue, oldest first; comments on lines are none of them."""
+        return self._list(_Pages(f"comments of pull request {number}", f"/issues/{number}/comments"))
+
+    def pull_of(self, run: Mapping[str, Any]) -> int | None:
+        """The one pull request that a run object is of; several that fit are none.
+
+        GitHub names it in the run while it is open and no fork's. Else, for a `pull_request`, head owner, branch,
+        repository and commit must all fit (two repositories may have the branch); for a `push` the merge commit.
+        """
+        finder = _FINDERS.get(str(run.get("event")))
+        told = _named_pulls(run) or (finder(self, run) if finder else [])
+        return told[0] if len(set(told)) == 1 else None
+
+    def file(self, path: str, ref: str, repository: str = "") -> bytes | None:
+        """A file at a commit or branch; None when it is not there. Raises NotThere for an unknown commit, TooLarge."""
+        what = f"{path} at {ref}"
+        address = f"{self.access.api}{self._contents(path, repository)}?ref={quote(ref, safe='')}"
+        try:
+            return self._read(what, lambda: self._raw(address))
+        except NotThere as flaw:
+            if _is_commit_unknown(flaw):
+                raise
+            return None
+
+    def listing(self, path: str, ref: str, repository: str = "") -> tuple[str, ...]:
+        """The names of the files in a folder at a commit; empty where there is none. NotThere for an unknown commit."""
+        try:
+            told, _ = self._get(f"folder {path} at {ref}", self._contents(path, repository), {"ref": ref})
+        except NotThere as flaw:
+            if _is_commit_unknown(flaw):
+                raise
+            return ()
+        entries = told if isinstance(told, list) else []
+        found = tuple(str(one.get("name")) for one in entries if one.get("type") == "file")
+        if len(entries) >= LISTED_FILES:
+            raise Incomplete(f"files of {path}", found, None)
+        return found
 
     def download(self, artifact: Artifact, path: Path) -> None:
-        """Write the archive to a file; raises Expired or TooLarge. After an exception the file is no archive."""
+        """Write the archive to a file; raises Expired or TooLarge. After an exception the file is no archive.
+
+        Threads may download at the same time; they share the budget.
+        """
         if artifact.size > ARTIFACT_BYTES:
             raise TooLarge(f"{artifact.size} bytes, at most {ARTIFACT_BYTES} are fetched")
         self._read(f"artifact {artifact.id} ({artifact.name})", lambda: self._download(artifact, path))
 
-    def _run(self, number: int) -> WorkflowRun:
-        return self._repository.get_workflow_run(number)
+    def identity(self) -> tuple[str, str | None]:
+        """A token of this moment, and the login that writes with it where GitHub tells."""
+        given = self.access.credentials
+        return self._read("a token of the app", lambda: (given.token(), given.login()))
 
-    def _object(self, what: str, run: WorkflowRun, number: int) -> dict[str, Any]:
-        return self._read(what, lambda: _of_run(run.complete().raw_data, number))
+    # --- answers --------------------------------------------------------------------------------------------------
 
-    def _listed(self, what: str, run: WorkflowRun) -> tuple[Artifact, ...]:
-        """All pages. After a failure PyGithub's list goes on with the page that failed; a short one is no list."""
-        pages = run.get_artifacts()
-        found = {one.id: one for one in map(_artifact, self._read(what, lambda: list(pages)))}
-        if len(found) != pages.totalCount:
-            raise _Broken(f"the list has {len(found)} of {pages.totalCount} entries")
+    def _artifacts(self, number: int) -> _Pages:
+        return _Pages(f"artifacts of run {number}", f"/actions/runs/{number}/artifacts", "artifacts")
+
+    def _contents(self, path: str, repository: str) -> str:
+        return f"/repos/{repository or self.access.repository}/contents/{quote(path)}"
+
+    def _get(self, what: str, path: str, asked: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
+        """One JSON answer and its headers."""
+        headers, value = self._read(
+            what, lambda: self._client.requester.requestJsonAndCheck("GET", path, dict(asked) or None)
+        )
+        return value, headers
+
+    def _object(self, what: str, path: str, identity: str, number: int) -> dict[str, Any]:
+        """An object that says itself which one it is."""
+
+        def told() -> dict[str, Any]:
+            value, _ = self._get(what, self._base + path, {})
+            if not isinstance(value, dict) or value.get(identity) != number:
+                raise _Broken(f"the answer is not {what}")
+            return value
+
+        return self._read(what, told)
+
+    def _list(self, pages: _Pages) -> tuple[dict[str, Any], ...]:
+        return self._read(pages.what, lambda: self._whole(pages.what, pages))
+
+    def _whole(self, what: str, pages: _Pages) -> tuple[dict[str, Any], ...]:
+        """All pages of a list. A page that failed is asked for again; a list shorter than its count is none."""
+        found: dict[Any, dict[str, Any]] = {}
+        number, more, value = 0, True, None
+        while more:
+            number += 1
+            asked = {**pages.asked, "per_page": PAGE, **({"page": number} if number > 1 else {})}
+            value, headers = self._get(what, self._base + pages.path, asked)
+            found |= pages.items(value)
+            more = 'rel="next"' in headers.get("link", "")
+        total = pages.total(value)
+        if total not in {None, len(found)}:
+            raise _Broken(f"the list has {len(found)} of {total} entries")
         return tuple(found.values())
+
+    def _raw(self, address: str) -> bytes:
+        """The bytes of a file: its JSON leaves them out beyond a megabyte."""
+        with self._opened(address, "application/vnd.github.raw") as answer:
+            if answer.status_code != 200:
+                raise Refused(answer.status_code, answer.headers, self._words(answer))
+            content = bytearray()
+            for chunk in answer.iter_content(_CHUNK):
+                content += chunk
+                if len(content) > FILE_BYTES:
+                    raise TooLarge(f"{urlsplit(address).path} has more than {FILE_BYTES} bytes")
+            return bytes(content)
 
     # --- tried again within the budget ---------------------------------------------------------------------------
 
     def _read(self, what: str, call: Callable[[], T]) -> T:
-        while True:
+        for failures in itertools.count(1):
             try:
                 return call()
             # PyGithub lets the ValueError of a JSON text pass that breaks off.
-            except (github.GithubException, requests.RequestException, _Broken, _Refused, ValueError) as error:
-                self._wait(what, error)
+            except (github.GithubException, requests.RequestException, _Broken, Refused, ValueError) as error:
+                self._wait(what, error, failures)
+        raise AssertionError
 
-    def _wait(self, what: str, error: Exception) -> None:
+    def _wait(self, what: str, error: Exception, failures: int) -> None:
         said, status = self._said(error), getattr(error, "status", 0)
         delay = _delay(error)
         if delay is None:
-            raise Trouble(f"GitHub refuses {what}: {said}; {_remedy(status, self.access.repository)}") from None
+            kind = NotThere if status == 404 else Trouble
+            raise kind(f"GitHub refuses {what}: {said}; {_remedy(status, self.access.repository)}") from None
         try:
-            self._waiting.wait(delay)
+            self._waiting.wait(delay, failures)
         except OutOfPatience as end:
             limit = "rate limit of GitHub: " if delay.limited else ""
             raise Trouble(f"{what} cannot be read: {limit}{said}; {end}; {_LATER}") from None
@@ -224,11 +364,11 @@ class Reader:
         if isinstance(error, github.GithubException):
             data = error.data if isinstance(error.data, dict) else {}
             said = f"{error.status} {data.get('message') or ''}".strip()
-        elif isinstance(error, _Broken | _Refused):
+        elif isinstance(error, _Broken | Refused):
             said = str(error)
         else:
             said = f"no whole answer ({type(error).__name__})"
-        return said.replace(self.access.token, "***")
+        return self.access.credentials.hidden(said)
 
     # --- archives -------------------------------------------------------------------------------------------------
 
@@ -238,7 +378,7 @@ class Reader:
             if answer.status_code == 410:
                 raise Expired
             if answer.status_code != 200:
-                raise _Refused(answer.status_code, answer.headers, self._words(answer))
+                raise Refused(answer.status_code, answer.headers, self._words(answer))
             digest = _written(answer, path)
         if artifact.sha256 not in {"", digest}:
             raise _Broken(f"the archive has the digest {digest[:12]}, not {artifact.sha256[:12]}")
@@ -252,13 +392,13 @@ class Reader:
         except (ValueError, LookupError, TypeError):
             return ""
 
-    def _opened(self, address: str) -> requests.Response:
+    def _opened(self, address: str, accept: str = "*/*") -> requests.Response:
         """The answer at the end of the redirects."""
         for _ in range(HOPS):
             answer = self._session.get(
                 address,
                 auth=self._auth(address),
-                headers={"Accept-Encoding": "identity"},
+                headers={"Accept-Encoding": "identity", "Accept": accept},
                 stream=True,
                 allow_redirects=False,
                 timeout=TIMEOUT,
@@ -271,11 +411,11 @@ class Reader:
 
     def _auth(self, address: str) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
         """The token for the API alone. A function that does nothing keeps requests from looking into ~/.netrc."""
-        ours = _origin(address) == _origin(self.access.api)
+        token = self.access.credentials.token() if _origin(address) == _origin(self.access.api) else ""
 
         def signed(request: requests.PreparedRequest) -> requests.PreparedRequest:
-            if ours:
-                request.headers["Authorization"] = f"token {self.access.token}"
+            if token:
+                request.headers["Authorization"] = f"token {token}"
             return request
 
         return signed
@@ -306,14 +446,79 @@ def _moved(address: str, location: str) -> str:
     return target
 
 
-def _of_run(told: object, number: int) -> dict[str, Any]:
-    if not isinstance(told, dict) or told.get("id") != number:
-        raise _Broken(f"the answer is not run {number}")
-    return told
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """A list that comes in pages; a counted one stands under a key beside its count."""
+
+    what: str
+    path: str
+    key: str = ""
+    identity: str = "id"
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+    def items(self, value: Any) -> dict[Any, dict[str, Any]]:
+        """The items of one page by what tells them apart: an item may come again when the list has moved."""
+        try:
+            return {one[self.identity]: one for one in (value[self.key] if self.key else value)}
+        except (KeyError, TypeError, IndexError) as flaw:
+            raise _Broken(f"the answer is no list of {self.what} ({type(flaw).__name__})") from None
+
+    def total(self, value: Any) -> int | None:
+        return value.get("total_count") if self.key else None
 
 
-def _artifact(one: Any) -> Artifact:
-    told = one.raw_data
+def _is_commit_unknown(flaw: NotThere) -> bool:
+    return "no commit found" in str(flaw).lower()
+
+
+def _named_pulls(run: Mapping[str, Any]) -> list[int]:
+    """What GitHub's run object names itself, less the pull requests of other repositories with the same commits."""
+    home = _inner(run, "repository").get("id")
+    named = [one for one in run.get("pull_requests") or () if isinstance(one, Mapping) and "number" in one]
+    bases = [_inner(_inner(one, "base"), "repo").get("id") for one in named]
+    ours = [one for one, base in zip(named, bases, strict=True) if base is None or home is None or base == home]
+    return [one["number"] for one in ours]
+
+
+def _pulls_of_head(reader: Reader, run: Mapping[str, Any]) -> list[int]:
+    source, branch, sha = _inner(run, "head_repository"), run.get("head_branch"), run.get("head_sha")
+    name = source.get("full_name")
+    if not (isinstance(name, str) and isinstance(branch, str) and isinstance(sha, str)):
+        return []
+    same = [
+        one
+        for one in reader.pulls_with_head(name.partition("/")[0], branch)
+        if _inner(_inner(one, "head"), "repo").get("full_name") == name
+    ]
+    exact = [one["number"] for one in same if _inner(one, "head").get("sha") == sha]
+    return exact or [one["number"] for one in same if sha in _seen_commits(reader, one["number"])]
+
+
+def _seen_commits(reader: Reader, number: int) -> tuple[str, ...]:
+    """A pull request goes on after a run: then the commit of the run is an older one of it."""
+    try:
+        return reader.pull_commits(number)
+    except Incomplete as part:
+        return part.seen
+
+
+def _pulls_of_merge(reader: Reader, run: Mapping[str, Any]) -> list[int]:
+    sha = run.get("head_sha")
+    return [one.number for one in reader.pulls(sha) if one.merge_commit == sha] if isinstance(sha, str) else []
+
+
+_FINDERS: Mapping[str, Callable[[Reader, Mapping[str, Any]], list[int]]] = MappingProxyType(
+    {"push": _pulls_of_merge, "pull_request": _pulls_of_head, "pull_request_target": _pulls_of_head}
+)
+"""Runs of other events are of no pull request."""
+
+
+def _inner(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = told.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _artifact(told: Mapping[str, Any]) -> Artifact:
     try:
         return Artifact(
             id=int(told["id"]),
@@ -325,7 +530,7 @@ def _artifact(one: Any) -> Artifact:
             sha256=_sha256(told.get("digest")),
             told=MappingProxyType(told),
         )
-    except (KeyError, TypeError, AttributeError) as flaw:
+    except (KeyError, TypeError, ValueError) as flaw:
         raise _Broken(f"an entry of the list is no artifact ({type(flaw).__name__}: {flaw})") from None
 
 
@@ -339,7 +544,7 @@ def _delay(error: Exception) -> Delay | None:
     if isinstance(error, github.GithubException):
         words = error.data.get("message") if isinstance(error.data, dict) else ""
         return delay_of(error.status, error.headers or {}, str(words))
-    if isinstance(error, _Refused):
+    if isinstance(error, Refused):
         return delay_of(error.status, error.headers, str(error))
     return None if isinstance(error, requests.RequestException) and not isinstance(error, _BROKEN) else Delay()
 

@@ -49,13 +49,15 @@ _VERSION = re.compile(r"(?:^|[^0-9.])v?(\d+(?:\.\d+)+)(?:[._-]?(?:rc|post|dev|al
 _COMMIT = re.compile(r"(?:^|[-_.])g?([0-9a-f]{40}|(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12})(?=$|[-_.])")
 _DATE = re.compile(r"(?<!\d)(20\d{2}[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01]))(?:\d{4})?(?!\d)")
 _SHORT_DATE = re.compile(r"(?:nightly|dev)[-_](?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_ALWAYS_MOVING = re.compile(r"(?:^|[-_.])(?:latest|nightly)(?:$|[-_.])", re.IGNORECASE)
+_ALWAYS_MOVING = re.compile(r"(?:^|[-_.])(?:latest|nightly|dev|main|master|edge|rolling)(?:$|[-_.])", re.IGNORECASE)
 _NIGHTLY_WORD = re.compile(r"nightly|dev", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def parse(reference: str) -> Image:
     """Read a reference; a tag that names no version, commit or date is taken for moving, since nothing pins it.
+
+    A word such as `latest` or `dev` beside a version moves too: it is the newest build of that version.
 
     >>> parse("nvcr.io#nvidia/tensorrt-llm/release:1.2.0rc6.post2").text
     'nvcr.io/nvidia/tensorrt-llm/release:1.2.0rc6.post2'

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 FIRST_PAUSE = 1.0
-"""Seconds after the first failure of a connection or a server; doubled each time."""
+"""Seconds after the first failure of a connection or a server; doubled each time in a row."""
 LIMIT_PAUSE = 60.0
 """Seconds after a limit without a term: GitHub asks for at least a minute, more each time."""
 
@@ -21,7 +22,8 @@ class Patience:
 
     tries: int = 12
     seconds: float = 300.0
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], object] | None = None
+    """None sleeps in a way that `Waiting.end` can wake."""
     clock: Callable[[], float] = time.time
 
 
@@ -57,33 +59,55 @@ class OutOfPatience(Exception):
 
 
 class Waiting:
-    """What is left of the budget of one job."""
+    """What is left of the budget of one job; its threads share it, and waiting at the same time is paid once."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._failures = 0
         self._waited = 0.0
+        self._until = 0.0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
 
-    def wait(self, delay: Delay) -> None:
-        """Sleep until the next try is welcome, or raise OutOfPatience at once when that is beyond the budget."""
+    def end(self) -> None:
+        """Wake who sleeps, and let nobody wait again: the job is over."""
+        self._ended.set()
+
+    def wait(self, delay: Delay, failures: int | None = None) -> None:
+        """Sleep until the next try is welcome, or raise OutOfPatience at once when that is beyond the budget.
+
+        `failures` of the same request in a row, from 1, set the pause where the answer names none; without it all
+        failures of the job do: a write that fails again after a look in between has not recovered.
+        """
+        with self._lock:
+            pause = self._booked(delay, failures)
+        (self._patience.sleep or self._ended.wait)(pause)
+        if self._ended.is_set():
+            raise OutOfPatience("the job is over")
+
+    def _booked(self, delay: Delay, failures: int | None) -> float:
+        """The pause, taken from the budget."""
         self._failures += 1
-        pause = self._pause(delay)
+        pause = self._pause(delay, failures or self._failures)
+        now = self._patience.clock()
+        cost = min(pause, max(0.0, now + pause - self._until))
         left = self._patience.seconds - self._waited
         if self._failures >= self._patience.tries:
             raise OutOfPatience(f"{self._failures} requests failed")
-        if pause > left:
+        if cost > left:
             raise OutOfPatience(f"the next try is due in {pause:.0f} s, and {left:.0f} s are left")
-        self._waited += pause
-        self._patience.sleep(pause)
+        self._waited += cost
+        self._until = max(self._until, now + pause)
+        return pause
 
-    def _pause(self, delay: Delay) -> float:
+    def _pause(self, delay: Delay, failures: int) -> float:
         if delay.after is not None:
             return max(0.0, delay.after)
         if delay.until is not None:
             # One second more: GitHub's clock and ours tell whole seconds.
             return max(0.0, delay.until - self._patience.clock()) + 1.0
         first = LIMIT_PAUSE if delay.limited else FIRST_PAUSE
-        return first * 2.0 ** (self._failures - 1)
+        return first * 2.0 ** (failures - 1)
 
 
 def _is_limit(headers: Mapping[str, str], said: str) -> bool:

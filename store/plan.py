@@ -20,8 +20,22 @@ from store.records import Layout, Place, Rejection, Role, Series
 
 
 @dataclass(frozen=True, slots=True)
+class Arm:
+    """One item of a search space: a curve of one recipe and its concurrencies, in the order of the file."""
+
+    curve: Series
+    concs: tuple[int, ...]
+    settings: str = ""
+    """What tells its recipe from another one with the same curve: router, offload backend, settings of a side."""
+
+    @property
+    def points(self) -> tuple[Series, ...]:
+        return tuple(replace(self.curve, conc=conc) for conc in self.concs)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
-    """One key of a master config: what runs, where, and every point of one sweep, in the order of the file."""
+    """One key of a master config: what runs, where, and everything that one sweep of it measures."""
 
     key: str
     image: str
@@ -33,7 +47,12 @@ class Config:
     framework: str
     multinode: bool
     disagg: bool
-    points: tuple[Series, ...]
+    arms: tuple[Arm, ...]
+
+    @property
+    def points(self) -> tuple[Series, ...]:
+        """Every point once: two recipes may measure one (other settings, one topology)."""
+        return tuple(dict.fromkeys(point for arm in self.arms for point in arm.points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +120,12 @@ def merge(plans: Iterable[Plan]) -> Plan:
     return Plan(MappingProxyType(configs), tuple(rejections))
 
 
-def parse(data: bytes, name: str = "master.yaml") -> Plan:
-    """The configs of one file. Broken YAML is one rejection, a broken config another; nothing is raised."""
+def parse(data: bytes, name: str = "master.yaml", *, any_era: bool = False) -> Plan:
+    """The configs of one file. Broken YAML is one rejection, a broken config another; nothing is raised.
+
+    The rules are those of today's files. With `any_era` a file of any commit is read: rules that older files did not
+    know and fields that newer ones add are no reason to lose the points.
+    """
     try:
         text = data.decode("utf-8")
         root = yamltext.compose(text)
@@ -112,17 +135,17 @@ def parse(data: bytes, name: str = "master.yaml") -> Plan:
         return Plan({}, (Rejection(Place(name, text.count("\n", 0, error.index) + 1), "", "syntax", str(error)),))
     if not isinstance(root, yaml.MappingNode):
         return Plan({}, (Rejection(Place(name, 1), "", "not_a_mapping"),))
-    return _configs(root, name)
+    return _configs(root, name, any_era)
 
 
-def _configs(root: yaml.MappingNode, name: str) -> Plan:
+def _configs(root: yaml.MappingNode, name: str, any_era: bool) -> Plan:
     configs: dict[str, Config] = {}
     rejections = []
     for key, key_node, node in yamltext.fields(root):
         try:
             if key in configs:
                 raise _Broken("duplicate_key", key_node)
-            configs[key] = _config(key, _Fields(node))
+            configs[key] = _config(key, _Fields(node, any_era))
         except _Broken as flaw:
             place = Place(name, flaw.node.start_mark.line + 1)
             rejections.append(Rejection(place, key, flaw.reason, flaw.detail))
@@ -140,10 +163,11 @@ class _Broken(ValueError):
 class _Fields:
     """A mapping of the file with typed access; a wrong type, a repeated or an unknown field is _Broken."""
 
-    def __init__(self, node: yaml.Node) -> None:
+    def __init__(self, node: yaml.Node, any_era: bool = False) -> None:
         if not isinstance(node, yaml.MappingNode):
             raise _Broken("not_a_mapping", node)
         self.node = node
+        self.any_era = any_era
         self._values: dict[str, yaml.Node] = {}
         for name, key, value in yamltext.fields(node):
             if name in self._values:
@@ -152,7 +176,7 @@ class _Fields:
 
     def only(self, names: Collection[str]) -> None:
         for name, value in self._values.items():
-            if name not in names:
+            if name not in names and not self.any_era:
                 raise _Broken("unknown_field", value, name)
 
     def __contains__(self, name: str) -> bool:
@@ -189,7 +213,15 @@ class _Fields:
     def fields(self, name: str) -> _Fields:
         if name not in self._values:
             raise _Broken("missing_field", self.node, name)
-        return _Fields(self._values[name])
+        return _Fields(self._values[name], self.any_era)
+
+    def but(self, names: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """Every other field as the text of its node, in order of the names.
+
+        Written by the serializer, which names an anchor once: what a file says through aliases may be endless.
+        """
+        others = sorted(name for name in self._values if name not in names)
+        return tuple((name, yaml.serialize(self._values[name])) for name in others)
 
 
 def _count(word: str, node: yaml.Node, name: str, least: int = 1) -> int:
@@ -207,12 +239,18 @@ _SCENARIO_FIELDS = MappingProxyType(
         "agentic-coding": frozenset({"search-space", "dram-utilization", "duration"}),
     }
 )
+_OLD_SCENARIO = "seq-len-configs"
+"""Files before 2026-05 had no scenarios, but this list of what is `fixed-seq-len` today."""
 _BENCHMARKS = MappingProxyType({"fixed-seq-len": "single_turn", "agentic-coding": "agentic_traces"})
 _PARALLELISM = frozenset("tp pp dcp-size pcp-size ep dp-attn".split())
 _SHARED_FIELDS = frozenset(
     "spec-decoding router conc-start conc-end conc-list kv-offloading kv-offload-backend kv-p2p-transfer".split()
 )
 _SPACE_FIELDS = MappingProxyType({False: _SHARED_FIELDS | _PARALLELISM, True: _SHARED_FIELDS | {"prefill", "decode"}})
+_CURVE_FIELDS = _PARALLELISM | frozenset(
+    "spec-decoding conc-start conc-end conc-list kv-offloading num-worker hardware".split()
+)
+"""What the curve and its concurrencies say already; the other fields are the settings of a recipe."""
 _ROLE_FIELDS = _PARALLELISM | {"num-worker", "hardware", "additional-settings"}
 
 
@@ -228,32 +266,43 @@ def _config(key: str, fields: _Fields) -> Config:
         runner=fields.text("runner"),
         precision=fields.text("precision"),
         framework=fields.text("framework"),
-        multinode=fields.flag("multinode"),
+        multinode=fields.flag("multinode", "false" if _is_old(fields) else None),
         disagg=fields.flag("disagg", "false"),
-        points=(),
+        arms=(),
     )
     if config.disagg and not config.multinode:
         raise _Broken("disagg_without_multinode", fields.node)
     _check_router(fields)
-    # Two recipes may measure one point (other settings, one topology); it is expected once.
-    points = tuple(dict.fromkeys(_points(config, fields)))
-    if not points:
+    arms = tuple(_arms(config, fields))
+    if not arms:
         raise _Broken("no_points", fields.node)
-    return replace(config, points=points)
+    return replace(config, arms=arms)
 
 
-def _points(config: Config, fields: _Fields) -> Iterator[Series]:
+def _is_old(fields: _Fields) -> bool:
+    return fields.any_era and _OLD_SCENARIO in fields
+
+
+def _arms(config: Config, fields: _Fields) -> Iterator[Arm]:
+    for name, node in _scenarios(config, fields):
+        scenario = _Fields(node, fields.any_era)
+        scenario.only(_SCENARIO_FIELDS[name])
+        curve = _curve(config, name, scenario)
+        for item in scenario.items("search-space"):
+            yield _arm(config, curve, _space(config, fields, item))
+
+
+def _scenarios(config: Config, fields: _Fields) -> Iterator[tuple[str, yaml.Node]]:
+    if _is_old(fields):
+        yield from (("fixed-seq-len", node) for node in fields.items(_OLD_SCENARIO))
+        return
     scenarios = fields.fields("scenarios")
     scenarios.only(_SCENARIO_FIELDS)
-    for name, allowed in _SCENARIO_FIELDS.items():
-        if name == "agentic-coding" and name in scenarios and not config.runner.startswith("cluster:"):
+    for name in _SCENARIO_FIELDS:
+        nodes = scenarios.items(name)
+        if name == "agentic-coding" and nodes and not (config.runner.startswith("cluster:") or fields.any_era):
             raise _Broken("agentic_without_cluster", scenarios.node, config.runner)
-        for node in scenarios.items(name):
-            scenario = _Fields(node)
-            scenario.only(allowed)
-            curve = _curve(config, name, scenario)
-            for item in scenario.items("search-space"):
-                yield from _expanded(config, curve, _space(config, fields, item))
+        yield from ((name, node) for node in nodes)
 
 
 def _curve(config: Config, scenario: str, fields: _Fields) -> Series:
@@ -275,12 +324,12 @@ def _curve(config: Config, scenario: str, fields: _Fields) -> Series:
 
 def _space(config: Config, fields: _Fields, node: yaml.Node) -> _Fields:
     """One item of a search space after the rules that concern its fields alone."""
-    item = _Fields(node)
+    item = _Fields(node, fields.any_era)
     item.only(_SPACE_FIELDS[config.multinode])
     _check_router(item)
     if "kv-p2p-transfer" in item and "kv-p2p-transfer" in fields:
         raise _Broken("kv_transfer_twice", node)
-    if config.disagg and "kv-p2p-transfer" not in item and "kv-p2p-transfer" not in fields:
+    if config.disagg and not fields.any_era and "kv-p2p-transfer" not in item and "kv-p2p-transfer" not in fields:
         raise _Broken("kv_transfer_missing", node)
     return item
 
@@ -290,15 +339,21 @@ def _check_router(fields: _Fields) -> None:
         raise _Broken("router_version", fields.fields("router").node)
 
 
-def _expanded(config: Config, curve: Series, item: _Fields) -> Iterator[Series]:
+def _arm(config: Config, curve: Series, item: _Fields) -> Arm:
     shape = replace(
         curve,
         spec=identity.speculation(item.text("spec-decoding", "none")),
         offload=item.text("kv-offloading", "none") != "none",
         layout=_layout(config, item),
     )
-    for conc in _concurrencies(item):
-        yield replace(shape, conc=conc)
+    return Arm(shape, _concurrencies(item), _settings(config, item))
+
+
+def _settings(config: Config, item: _Fields) -> str:
+    sides = ("prefill", "decode") if config.multinode else ()
+    own = item.but({*_CURVE_FIELDS, *sides})
+    inner = [(side, item.fields(side).but(_CURVE_FIELDS)) for side in sides if side in item]
+    return repr((own, inner)) if own or any(said for _, said in inner) else ""
 
 
 def _concurrencies(item: _Fields) -> tuple[int, ...]:

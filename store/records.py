@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import TypeAlias
 
 Value: TypeAlias = str | int | float | bool | None
+Extra: TypeAlias = float | str
 
 
 class Trouble(Exception):
@@ -29,7 +30,7 @@ class Scope(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The answer of a comparison; the last six are states of the data, not statistics."""
+    """The answer of a comparison; the last seven are states of the data, not statistics."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -45,6 +46,7 @@ class Verdict(StrEnum):
     INVALID = "invalid"
     NOT_COMPARABLE = "not_comparable"
     NOT_JUDGED = "not_judged"
+    DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,15 @@ class Run:
     @property
     def key(self) -> RunKey:
         return RunKey(self.id, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What kind of run it was, and when its rows were measured: which neither its start nor its publication tells."""
+
+    kind: str
+    earliest: datetime
+    latest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +203,8 @@ class Point:
     invalid: Caveat | None = None
     """Set when the row is a measurement that must not be judged (zero throughput, failed requests, ...)."""
     caveats: tuple[Caveat, ...] = ()
-    extra: Mapping[str, float] = field(default_factory=dict)
-    """Numeric metrics that no table knows: kept and shown, never judged."""
+    extra: Mapping[str, Extra] = field(default_factory=dict)
+    """Numbers that no table knows, never judged; and texts that name what else ran (router, transfer, client)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +254,9 @@ class ChangelogEntry:
     evals_only: bool = False
     all_evals: bool = False
     append_only: bool = False
+    scenario_types: tuple[str, ...] = ()
+    """The scenarios that it restricts its configs to, as the master configs name them; none means all."""
+    eval_min_prefill_ep: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +307,25 @@ class Batch:
     expected: tuple[Expected, ...] = ()
     duplicates: int = 0
     """Rows left out since an equal row of the batch, or a per-point artifact of the run, says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A word that rows must not be used any more: of a whole run, of one attempt, or of the points that fit `point`."""
+
+    run: int
+    kind: str
+    """Class of the reason (`store.withdrawals.KINDS`)."""
+    reason: str
+    """The reason in free text."""
+    since: date
+    source: str
+    """Link to where it was decided."""
+    attempt: int | None = None
+    point: tuple[tuple[str, str], ...] = ()
+    """Fields of a series and their values in the store's spelling; empty for everything."""
+    place: str = ""
+    """File and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +384,7 @@ class Unmatched:
 
     key: str
     side: str
-    """"candidate" or "baseline"."""
+    """"candidate" or "baseline", or "plan" where only the run's config speaks of it."""
     verdict: Verdict
     reason: Caveat
     series: Series | None = None
@@ -362,6 +395,49 @@ class Unmatched:
     metrics: Mapping[str, float] = field(default_factory=dict)
     """What was measured all the same, in the metrics' units."""
     caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCount:
+    """Jobs that apply to throughput or to evals: all but the skipped ones, and how many of them succeeded."""
+
+    passed: int
+    applicable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What the candidate holds beside what its config promised: arrived + failed + missing = expected."""
+
+    expected: int = 0
+    arrived: int = 0
+    failed: int = 0
+    """The job that should have measured it failed, timed out or was cancelled."""
+    missing: int = 0
+    """Not there, although its job passed or no job is known."""
+    dropped: int = 0
+    """Points of the baseline that the config does not ask for any more: outside of the four others."""
+    evals_expected: int = 0
+    evals_arrived: int = 0
+    evals_failed: int = 0
+    evals_missing: int = 0
+    conclusion: str | None = None
+    """How GitHub says that the run ended. No judgement stands on it."""
+    cut: int = 0
+    """Jobs that were cancelled."""
+    jobs: LaneCount | None = None
+    """Throughput jobs; None where no jobs are known."""
+    eval_jobs: LaneCount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How fast one run of a curve was beside the curve's median run (which is 1), and the image that it measured."""
+
+    run: RunKey
+    started_at: datetime
+    level: float
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,5 +454,16 @@ class Comparison:
     caveats: tuple[Caveat, ...] = ()
     jobs: tuple[JobCount, ...] = ()
     """Jobs of the candidate runs by hardware, where a run says so."""
-    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Per curve, how fast each run was, oldest first and the candidate last (1 is the curve's median run)."""
+    coverage: Coverage | None = None
+    """None where neither the candidate's plan nor its jobs are known."""
+    history: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    """Per curve, its newest runs, oldest first and the candidate last."""
+    earlier: tuple[Run, ...] = ()
+    """The runs of the histories, the candidate's apart, oldest first."""
+    provenance: Mapping[RunKey, Provenance] = field(default_factory=dict)
+    """Per run of either side, where more is known of it than the run itself says."""
+
+    @property
+    def levels(self) -> dict[str, tuple[float, ...]]:
+        """Per curve, how fast each run was, oldest first."""
+        return {curve: tuple(one.level for one in runs) for curve, runs in self.history.items()}

@@ -12,7 +12,9 @@ import polars as pl
 
 from store.frames import to_text
 from store.identity import config_key, curve_key, layout_text, series_key
-from store.records import Finding, Run, Series
+from store.records import Finding, Run, Series, Withdrawal
+from store.runs import Standing
+from store.withdrawals import POINT_FIELDS, caveat_of
 
 RUNS: Final = {
     "id": pl.Int64,
@@ -22,6 +24,7 @@ RUNS: Final = {
     "pull_request": pl.Int64,
     "published": pl.Boolean,
     "official": pl.Boolean,
+    "reasons": pl.String,
     "record": pl.String,
 }
 SERIES: Final = {
@@ -43,6 +46,22 @@ FINDINGS: Final = {
 }
 
 
+WITHDRAWALS: Final = {
+    "number": pl.Int32,
+    "run_id": pl.Int64,
+    "attempt": pl.Int32,
+    "in_part": pl.Boolean,
+    "caveat": pl.String,
+    **dict.fromkeys(POINT_FIELDS, pl.String),
+}
+
+
+def withdrawal_row(number: int, one: Withdrawal) -> dict[str, Any]:
+    """A row of the temporary table `withdrawals`: a field that the entry does not name is NULL and fits everything."""
+    own = {"number": number, "run_id": one.run, "attempt": one.attempt, "in_part": bool(one.point)}
+    return {**dict.fromkeys(POINT_FIELDS), **own, "caveat": to_text(caveat_of(one)), **dict(one.point)}
+
+
 def _shared(columns: Mapping[str, Any], record: type[Any]) -> tuple[str, ...]:
     """The columns that a record has a field for."""
     own = {field.name for field in fields(record)}
@@ -60,11 +79,16 @@ def key_id(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
 
 
-def run_row(run: Run, official: bool) -> dict[str, Any]:
+def run_row(run: Run, standing: Standing) -> dict[str, Any]:
     """A row of the table `runs`; times lose their zone, which is UTC."""
     shared = {name: getattr(run, name) for name in _SHARED_RUN_FIELDS}
     started_at = run.started_at.astimezone(UTC).replace(tzinfo=None)
-    return {**shared, "started_at": started_at, "official": official, "record": to_text(run)}
+    return {**shared, "started_at": started_at, **standing_row(standing), "record": to_text(run)}
+
+
+def standing_row(standing: Standing) -> dict[str, Any]:
+    """The columns of `runs` that say whether a run is official, and if not, why."""
+    return {"official": standing.official, "reasons": to_text(standing.reasons)}
 
 
 def series_row(text: str, series: Series) -> dict[str, Any]:

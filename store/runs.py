@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import NoReturn
 
-from store.records import Caveat, Run
+from store.records import Caveat, Provenance, Run
 
 OFFICIAL_WORKFLOWS = frozenset(
     f".github/workflows/{name}.yml"
@@ -22,6 +23,21 @@ OFFICIAL_WORKFLOWS = frozenset(
 
 OFFICIAL_EVENTS = frozenset({"push", "schedule"})
 OFFICIAL_BRANCH = "main"
+
+SHORTENED = frozenset({"agentx-fast", "evals-only"})
+"""Labels of sweeps that measured less of every point (AgentX for 20 minutes) or none: never official."""
+
+TRIMMED = "sweep-enabled"
+"""The label of a sweep of the lowest concurrency of each group. Its points are measured in full, so they count where
+the run is official by itself; but the merge rules let no such sweep be reused, so no comment makes it official."""
+
+FULL = frozenset(
+    "full-sweep-fail-fast full-sweep-enabled full-sweep-fail-fast-no-canary non-canary-full-sweep-enabled".split()
+)
+"""Labels of whole sweeps: where one of them is set as well, the trimming one is left over from an earlier push."""
+
+PATCHED = "engine-patch"
+"""The label of a pull request that changes files of the engine: told beside the results."""
 
 RENAMED = {"semianalysisai/inferencemax": "SemiAnalysisAI/InferenceX"}
 """Repositories that moved: old links redirect, so the store knows one name."""
@@ -38,6 +54,34 @@ class Standing:
 
     official: bool
     reasons: tuple[Caveat, ...] = ()
+
+
+class Kind(StrEnum):
+    """How a run came to be, by what may be expected of it."""
+
+    NIGHTLY = "nightly"
+    PUSH = "push"
+    PULL_REQUEST = "pull_request"
+    MANUAL = "manual"
+    REUSED = "reused"
+    """Measured for a pull request; a run on main published it later instead of measuring again."""
+    PUBLISHER = "publisher"
+    """A run on main that measured nothing: it published what another run had measured, or nothing."""
+    PUBLISHED = "published"
+    """Known from the public API alone, which does not say what started it."""
+    LOCAL = "local"
+    OTHER = "other"
+
+
+_KINDS = {
+    "schedule": Kind.NIGHTLY,
+    "push": Kind.PUSH,
+    "pull_request": Kind.PULL_REQUEST,
+    "pull_request_target": Kind.PULL_REQUEST,
+    "workflow_dispatch": Kind.MANUAL,
+    "repository_dispatch": Kind.MANUAL,
+    "local": Kind.LOCAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +148,64 @@ def dated(run: Run, day: datetime) -> Run:
 
 
 def standing(run: Run) -> Standing:
-    """Official is what the sweep's own workflow measured on main, or what somebody published.
+    """Official is what the sweep measured on main, what somebody published, or what an authorised comment reused.
 
-    A conclusion does not matter: a green run of another workflow is not official, and a red sweep is.
+    Of these, what a fork's commit measured is not, nor what a label shortened. A conclusion does not matter: a green
+    run of another workflow is not official, and a red sweep is. What was withdrawn later is not official either: that
+    is the store's to say (`Store.standing`), since it may change any day.
 
     >>> run = parse_run({"id": 1, "run_started_at": "2026-06-14T04:08:16Z", "event": "push", "head_branch": "main",
     ...                  "path": ".github/workflows/e2e-tests.yml"})
     >>> [reason.code for reason in standing(run).reasons]
     ['unofficial_path']
     """
-    if run.published:
-        return Standing(True)
+    reasons = (*_without_grounds(run), *_bars(run))
+    return Standing(not reasons, reasons)
+
+
+def _without_grounds(run: Run) -> tuple[Caveat, ...]:
+    """Why nothing makes the run official; empty where one thing does."""
+    if run.published or (run.reused_by is not None and not is_trimmed(run)):
+        return ()
     path = (run.path or "").partition("@")[0]
-    reasons = (
+    return (
+        *((Caveat.of("unofficial_reuse", label=TRIMMED),) if run.reused_by is not None else ()),
         *((Caveat.of("unofficial_path", path=run.path),) if path not in OFFICIAL_WORKFLOWS else ()),
         *((Caveat.of("unofficial_event", event=run.event),) if run.event not in OFFICIAL_EVENTS else ()),
         *((Caveat.of("unofficial_branch", branch=run.head_branch),) if run.head_branch != OFFICIAL_BRANCH else ()),
     )
-    return Standing(not reasons, reasons)
+
+
+def _bars(run: Run) -> tuple[Caveat, ...]:
+    """What forbids a run to be official whatever speaks for it."""
+    home, head = run.repository.lower(), (run.head_repository or "").lower()
+    fork = (Caveat.of("unofficial_fork", repository=run.head_repository),) if home and head and home != head else ()
+    return (*fork, *(Caveat.of("unofficial_label", label=label) for label in run.labels if label in SHORTENED))
+
+
+def is_trimmed(run: Run) -> bool:
+    """Whether a run measured the lowest concurrency of each group alone."""
+    return TRIMMED in run.labels and not FULL & set(run.labels)
+
+
+def kind(run: Run, *, measured: bool = True) -> Kind:
+    """The kind of a run; `measured` is whether it has rows of its own.
+
+    >>> run = parse_run({"id": 1, "run_started_at": "2026-06-14T04:08:16Z", "event": "push"})
+    >>> kind(run).value, kind(run, measured=False).value
+    ('push', 'publisher')
+    """
+    if run.reused_by is not None and run.reused_by.id != run.id:
+        return Kind.REUSED
+    found = _KINDS.get(run.event or "", Kind.OTHER)
+    if found is Kind.PUSH and not measured:
+        return Kind.PUBLISHER
+    return Kind.PUBLISHED if run.event is None and run.published else found
+
+
+def provenance(run: Run) -> Provenance:
+    """What the run itself says: it measured when it started."""
+    return Provenance(kind(run), run.started_at, run.started_at)
 
 
 def parse_url(url: str) -> RunLink | None:

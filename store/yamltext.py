@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
@@ -76,6 +77,32 @@ def fields(node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]
     """Name, key node and value node of each field, in the order of the file, a repeated field as often as it stands."""
     for key, value in node.value:
         yield (key.value if isinstance(key, yaml.ScalarNode) else "?"), key, value
+
+
+def values(text: str) -> dict[str, Any] | list[Any] | str:
+    """A document as mappings, lists and texts, every scalar as it stands; ValueError for a field that stands twice.
+
+    >>> values("{date: 2026-09-01, flags: [on, 1.10]}")
+    {'date': '2026-09-01', 'flags': ['on', '1.10']}
+    """
+    node = compose(text)
+    try:
+        return _plain(node) if node is not None else ""
+    except RecursionError as error:
+        raise NotYaml("nested too deeply", 0) from error
+
+
+def _plain(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(one) for one in node.value]
+    if not isinstance(node, yaml.MappingNode):
+        return node.value
+    found: dict[str, Any] = {}
+    for name, _, value in fields(node):
+        if name in found:
+            raise NotYaml(f"field {name!r} stands twice", 0)
+        found[name] = _plain(value)
+    return found
 
 
 def is_text(node: yaml.Node) -> bool:

@@ -190,7 +190,16 @@ VALUES: dict[str, object] = {
     "image": "vllm/vllm-openai:nightly", "candidate": "nb", "metric": "median_tpot", "metrics": "tput_per_gpu",
     "field": "num_gpus", "fields": "isl osl", "spelling": "b200-zeta9", "run": "30000000001/1", "task": "gsm8k",
     "verdict": "equivalent", "path": ".github/workflows/e2e-tests.yml", "event": "workflow_dispatch", "branch": "fix-2",
-    "unit": "ms", "true": "ms", "left_out": "a/b:v1.2", "model": "dsr1",
+    "unit": "ms", "true": "ms", "left_out": "a/b:v1.2", "model": "dsr1", "date": "2026-05-15", "on_day_of": "candidate",
+    "pull": 1381, "commit": "1cb92d21d", "label": "sweep-enabled", "config": "a/b:v1.3", "row": "a/b:v1.4",
+    "client": "a/c:v1", "server": "a/b:v1", "named": "1.3.0.dev20260614", "installed": "1.3.0.dev20260710",
+    "name": "dynamo", "said_by": "changelog",
+    "repository": "somebody/bench", "since": "2026-07-21", "reason": "wrong draft model",
+    "status": "timeout", "measured": 3000.0, "seconds": 400.5, "duration": 100.0, "clock": 700.5, "ratio": 0.5,
+    "queries": 320, "each": 100.5, "energy": 1000000.0,
+    "kind_before": "push", "kind_after": "pull_request, nightly", "by": "30000000002/1",
+    "job": "single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8 c64", "conclusion": "timed_out", "labels": "sweep-enabled",
+    "url": "https://github.com/o/r/actions/runs/30000000001/job/5",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""
 

@@ -9,13 +9,18 @@ import pytest
 
 OWNERS: Mapping[str, frozenset[str]] = {
     "duckdb": frozenset({"store.duck"}),
-    "github": frozenset({"store.github", "reports.channels.github"}),
-    "requests": frozenset({"store.github", "reports.channels.github"}),
+    "github": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
+    "requests": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
+    "pyarrow": frozenset({"store.buckets"}),
     "click": frozenset({"tracker.cli"}),
     "jinja2": frozenset({"reports.render"}),
     "scipy": frozenset({"tracker.stats"}),
     "rich": frozenset({"reports.channels.terminal", "tracker.cli"}),
+    "altair": frozenset({"reports.charts"}),
+    "vl_convert": frozenset({"reports.charts"}),
+    "PIL": frozenset({"reports.charts"}),
     "gettext": frozenset({"reports.language"}),
+    "smtplib": frozenset({"reports.channels.smtp"}),
 }
 
 

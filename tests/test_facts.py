@@ -300,7 +300,7 @@ def test_a_calm_sweep_has_a_next_step_too(verdict: Verdict, step: str) -> None:
 
 def test_nothing_at_all_is_not_called_unchanged() -> None:
     chosen = facts.select(compared())
-    assert (chosen.verdict, chosen.points, chosen.steps[0].code) == (Verdict.NOT_JUDGED, (), "nothing_judged")
+    assert (chosen.verdict, chosen.points, chosen.steps[0].code) == (Verdict.NOT_JUDGED, (), "no_results")
 
 
 def test_missing_points_ask_for_a_run_and_do_not_hide_a_verdict() -> None:

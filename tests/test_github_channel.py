@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from reports import outbox
 from reports.channels import github as channel
 from reports.channels.github import Connection, Limits, Outcome, Status, deliver
 from reports.channels.sticky import worsens
-from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label, Mark
+from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label, Mail, Mark
 from store.records import Verdict
 from tests.github.clock import Time
 from tests.github.server import (
@@ -608,3 +609,19 @@ def test_a_repository_has_an_owner_and_a_name(repository: str) -> None:
 
 def test_every_verdict_of_the_histories_is_one_of_ours() -> None:
     assert set(VERDICTS) <= set(Verdict)
+
+
+def test_a_mail_among_the_errands_is_refused_and_the_others_are_done(hub: GitHub, time: Time) -> None:
+    mail = Mail(
+        "bot@example.org",
+        ("ann@example.org",),
+        "subject",
+        "text",
+        "html",
+        datetime(2026, 8, 3, tzinfo=UTC),
+        "weekly",
+        "2026-W31",
+    )
+    refused, done = deliver([mail, comment()], connected(hub), time.patience())
+    assert (refused.status, "tracker mail --resend" in refused.reason) == (Status.REFUSED, True)
+    assert done.status is Status.CREATED

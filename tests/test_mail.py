@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import struct
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
@@ -16,9 +18,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reports import facts, parity, render
+from reports import facts, outbox, parity, render
 from reports.channels import mail
 from reports.language import CATALOGS, Language
+from reports.outbox import CannotSend, Mail
+from reports.picture import CannotShow, Picture
 from store.records import Comparison, Scope, Verdict
 from tests.sayings import (
     AFTER,
@@ -29,23 +33,46 @@ from tests.sayings import (
     a_screen,
     a_series,
     a_wide_sweep,
+    an_eval,
 )
 from tests.test_language import messages
 from tests.test_render_hostile import assert_no_trigger, hostile, poisoned
 
 DATE = datetime(2026, 8, 3, 6, 0, tzinfo=UTC)
 SENDER = "推理基准 <tracker-bot@example.org>"
+
+
+def a_png(width: int, height: int) -> bytes:
+    """A black picture."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes(width)) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+A_PICTURE = Picture("curve", a_png(3, 2), "Throughput per GPU fell.")
 CHINESE = "推理基准周报：第 31 周（2026-07-27 至 08-02）3 项回归 / Weekly report: 3 regressions"
 
 
-def a_mail(subject: str = "Weekly report", text: str = "text\n", html: str = "<p>html</p>\n", **other: Any) -> bytes:
-    given: dict[str, Any] = {
+def an_errand(**other: Any) -> Mail:
+    told: dict[str, Any] = {
         "sender": SENDER,
-        "recipients": ["dev1@example.org"],
+        "recipients": ("dev1@example.org",),
+        "subject": "Weekly report",
+        "text": "text\n",
+        "html": "<p>html</p>\n",
         "date": DATE,
-        "identity": "weekly 2026-W31",
+        "stream": "weekly",
+        "about": "2026-W31",
     }
-    return mail.message(subject, text, html, **{**given, **other}).as_bytes()
+    return Mail(**{**told, **other})
+
+
+def a_mail(subject: str = "Weekly report", **other: Any) -> bytes:
+    return mail.message(an_errand(subject=subject, **other)).as_bytes()
 
 
 def a_reader(raw: bytes) -> EmailMessage:
@@ -140,7 +167,7 @@ def test_a_line_break_in_a_subject_makes_no_header(ending: str) -> None:
     ],
 )
 def test_an_address_reads_back_as_one_mailbox(address: str, name: str, spec: str) -> None:
-    raw = a_mail(sender=address, recipients=[address, "dev2@example.org"])
+    raw = a_mail(sender=address, recipients=(address, "dev2@example.org"))
     assert_sound_headers(raw)
     (sender,), (first, second) = a_reader(raw)["From"].addresses, a_reader(raw)["To"].addresses
     assert (sender.display_name, sender.addr_spec) == (first.display_name, first.addr_spec) == (name, spec)
@@ -182,39 +209,114 @@ def test_a_long_display_name_is_folded_by_the_rules() -> None:
     ],
 )
 def test_a_bad_address_is_refused_with_the_remedy(address: str) -> None:
-    for where in ({"sender": address}, {"recipients": ["dev2@example.org", address]}):
-        with pytest.raises(mail.CannotMail, match="write"):
+    for where in ({"sender": address}, {"recipients": ("dev2@example.org", address)}):
+        with pytest.raises(CannotSend, match="write"):
             a_mail(**where)
 
 
 @pytest.mark.parametrize(
     ("wrong", "remedy"),
     [
-        ({"recipients": []}, "at least one"),
+        ({"recipients": ()}, "at least one"),
+        ({"recipients": ("a@example.org", "A <a@Example.org>")}, "a@example.org is named twice"),
+        ({"accepted": ("stranger@example.org",)}, "stranger@example.org, which is no recipient"),
         ({"date": datetime(2026, 8, 3)}, "UTC"),
-        ({"identity": ""}, "name what the mail tells"),
+        ({"stream": "Weekly report"}, "lower-case"),
+        ({"about": " "}, "name what of its stream it tells"),
+        ({"about": "\ud800"}, "name what of its stream it tells"),
+        ({"version": 0}, "start at 1"),
         ({"subject": " \r\n"}, "'title'"),
+        ({"subject": "x" * 2001}, "2,001 characters"),
         ({"subject": "\ud800"}, "cut it at a character"),
         ({"html": "\ud800"}, "cut it at a character"),
+        ({"text": ""}, "render both parts"),
+        ({"html": "推" * 34_134}, "102,402 bytes, and 102,400 may be"),
+        ({"text": "x" * 1_000_001}, "leave rows out"),
+        ({"html": "<p><script>"}, "'<script'"),
+        ({"html": "<SVG>"}, "'<SVG'"),
+        ({"html": '<img src="https://a.example/x.png">'}, "fetch it from elsewhere"),
+        ({"html": '<img src="data:image/png;base64,">'}, "fetch it from elsewhere"),
+        ({"html": '<p style="background:url(x)">'}, "fetch it from elsewhere"),
+        ({"html": '<img src="cid:a@b">'}, "shows 1 pictures that the mail lacks"),
+        ({"pictures": (A_PICTURE,)}, "does not show 1"),
+        ({"unsubscribe": "https://a.example/x>\r\nBcc: b@c.example"}, "https://"),
+        ({"unsubscribe": "javascript:x"}, "https://"),
     ],
 )
-def test_what_no_server_should_get_is_refused_with_the_remedy(wrong: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(mail.CannotMail, match=remedy):
-        a_mail(**wrong)
+def test_a_mail_that_a_server_or_a_client_would_refuse_cannot_be_made(wrong: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(CannotSend, match=remedy):
+        an_errand(**wrong)
+
+
+def test_a_mail_that_is_too_long_in_pictures_cannot_be_made() -> None:
+    large = Picture("large", A_PICTURE.png + bytes(5_000_001), "Large")
+    with pytest.raises(CannotSend, match="leave some out"):
+        an_errand(html=shown(large), pictures=(large,))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ({"png": b"GIF89a"}, "not the bytes of a PNG"),
+        ({"png": b"\x89PNG\r\n\x1a\n"}, "not the bytes of a PNG"),
+        ({"name": "a/b"}, "lower-case"),
+        ({"alt": " "}, "say in `alt`"),
+    ],
+)
+def test_what_is_no_picture_cannot_be_made(wrong: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(CannotShow, match=remedy):
+        replace(A_PICTURE, **wrong)
+
+
+def test_a_kept_mail_is_read_back_as_it_was(tmp_path: Path) -> None:
+    made = an_errand(subject=CHINESE, html=shown(A_PICTURE), pictures=(A_PICTURE,), accepted=("dev1@example.org",))
+    outbox.write([made], tmp_path / "mail.json")
+    (read,) = outbox.read(tmp_path / "mail.json")
+    assert read == made
+    assert isinstance(read, Mail)
+    assert mail.message(read).as_bytes() == mail.message(made).as_bytes()
+
+
+def test_a_kept_mail_is_held_to_the_same_rules() -> None:
+    text = outbox.dumps([an_errand()]).replace('"dev1@example.org"', '"a@example.org\\r\\nBcc: b@c.example"')
+    with pytest.raises(CannotSend, match="errand 1: recipient"):
+        outbox.loads(text)
+
+
+def test_a_preview_tells_whom_and_what() -> None:
+    said = outbox.preview([an_errand(subject=f"{CHINESE}\r\nBcc: x@y.example", text="lines\nof text\n")])
+    assert said.startswith("mail from 推理基准 <tracker-bot@example.org> to dev1@example.org\nsubject: 推理基准周报")
+    assert "\nBcc" not in said
+    assert "    lines\n    of text\n" in said
 
 
 def test_the_headers_say_that_a_machine_wrote_to_a_list() -> None:
     read = a_reader(a_mail())
     assert read["Date"].datetime == DATE
     assert read["Auto-Submitted"] == "auto-generated"
-    assert read["List-Id"] == "<sweep-tracker.example.org>"
+    assert read["List-Id"] == "<weekly.sweep-tracker.example.org>"
     assert read["List-Unsubscribe"] == "<mailto:tracker-bot@example.org?subject=unsubscribe>"
     assert re.fullmatch(r"<[0-9a-f]{32}@example\.org>", read["Message-ID"])
 
 
+@pytest.mark.parametrize(
+    ("address", "one_click"),
+    [
+        ("https://lists.example.org/leave?list=weekly", "List-Unsubscribe=One-Click"),
+        ("http://lists.example.org/leave", None),
+        ("mailto:leave@example.org", None),
+    ],
+)
+def test_only_an_https_address_can_be_left_by_one_click(address: str, one_click: str | None) -> None:
+    read = a_reader(a_mail(unsubscribe=address))
+    assert read["List-Unsubscribe"] == f"<{address}>"
+    assert read["List-Unsubscribe-Post"] == one_click
+
+
 def test_an_unsubscribe_address_is_a_whole_one() -> None:
     raw = a_mail(sender="a?b&c+d@example.org")
-    assert a_reader(raw)["List-Unsubscribe"] == "<mailto:a%3Fb%26c%2Bd@example.org?subject=unsubscribe>"
+    said = "<mailto:a%3Fb%26c%2Bd@example.org?subject=unsubscribe>"
+    assert a_reader(raw)["List-Unsubscribe"] == said
 
 
 # ---- the same bytes ------------------------------------------------------------------------------------------
@@ -224,19 +326,74 @@ def test_the_same_arguments_give_the_same_bytes() -> None:
     assert a_mail(CHINESE) == a_mail(CHINESE)
 
 
-def test_the_message_id_follows_the_identity_alone() -> None:
-    first, again, other = (a_reader(a_mail(text=text, identity=name)) for text, name in ("ax", "bx", "ay"))
-    assert first["Message-ID"] == again["Message-ID"] != other["Message-ID"]
+def test_the_message_id_follows_what_is_told_alone() -> None:
+    first, again, other, stream = (
+        a_reader(a_mail(text=text, about=about, stream=stream))
+        for text, about, stream in (("ax", "x", "a"), ("bx", "x", "a"), ("ay", "y", "a"), ("ax", "x", "b"))
+    )
+    assert first["Message-ID"] == again["Message-ID"]
+    assert len({one["Message-ID"] for one in (first, other, stream)}) == 3
     assert first.get_boundary() != again.get_boundary()
 
 
+def test_a_correction_stands_in_the_thread_of_what_it_corrects() -> None:
+    first, third = (a_reader(a_mail(version=version)) for version in (1, 3))
+    assert first["References"] is None
+    assert third["References"] == third["In-Reply-To"] == first["Message-ID"] != third["Message-ID"]
+
+
 def test_a_written_mail_is_the_message(tmp_path: Path) -> None:
-    path = tmp_path / "out" / "week.eml"
-    made = mail.message(CHINESE, "a\n", "<p>b</p>\n", SENDER, ["dev1@example.org"], date=DATE, identity="w")
-    mail.write(made, path)
-    assert path.read_bytes() == made.as_bytes()
-    assert [p.name for p in path.parent.iterdir()] == ["week.eml"]
-    assert (made["Subject"], made["From"].addresses[0].display_name) == (CHINESE, "推理基准")
+    made = an_errand(subject=CHINESE)
+    path = mail.write(made, tmp_path / "out")
+    assert path.read_bytes() == mail.message(made).as_bytes()
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert re.fullmatch(r"weekly-[0-9a-f]{12}\.eml", path.name)
+    read = a_reader(path.read_bytes())
+    assert (read["Subject"], read["From"].addresses[0].display_name) == (CHINESE, "推理基准")
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------
+
+
+def shown(*pictures: Picture) -> str:
+    return "".join(f'<img src="cid:{one.cid}" alt="{one.alt}">' for one in pictures) + "\n"
+
+
+def test_pictures_stand_beside_the_html_that_shows_them() -> None:
+    other = Picture("gauges", a_png(1300, 2), "Gauges")
+    raw = a_mail(html=shown(A_PICTURE, other), pictures=(A_PICTURE, other))
+    assert raw == a_mail(html=shown(A_PICTURE, other), pictures=(A_PICTURE, other))
+    assert max(map(len, raw.split(b"\r\n"))) <= 80
+    text, related = a_reader(raw).iter_parts()
+    assert (text.get_content_type(), related.get_content_type()) == ("text/plain", "multipart/related")
+    html, *images = related.iter_parts()
+    assert (html.get_content_type(), related.get_param("type")) == ("text/html", "text/html")
+    assert [image.get_content() for image in images] == [A_PICTURE.png, other.png]
+    assert [f"cid:{image['Content-ID'].strip('<>')}" for image in images] == re.findall(
+        'src="([^"]+)', shown(A_PICTURE, other)
+    )
+    assert [image.get_filename() for image in images] == ["curve.png", "gauges.png"]
+    assert {image.get_content_disposition() for image in images} == {"inline"}
+
+
+def test_a_picture_that_both_halves_show_is_carried_once() -> None:
+    raw = a_mail(html=shown(A_PICTURE, A_PICTURE), pictures=(A_PICTURE,))
+    assert raw.count(b"image/png") == 1
+
+
+def test_a_page_shows_the_pictures_of_its_language_with_words_for_them() -> None:
+    both = Picture("both", a_png(2, 2), 'All <curves> & "points"')
+    english, chinese = Picture("en", a_png(1300, 9), "Curves", "en"), Picture("zh", a_png(640, 9), "曲线", "zh")
+    given = (both, english, chinese)
+    html = render.render(facts.select(a_screen()), "mail_html", "both", given)
+    page = Page(html)
+    images = [attrs for tag, attrs in page.seen if tag == "img"]
+    assert [one["src"] for one in images] == [f"cid:{one.cid}" for one in (both, english, both, chinese)]
+    assert [one["alt"] for one in images] == [both.alt, "Curves", both.alt, "曲线"]
+    assert [one["width"] for one in images] == ["2", "640", "2", "640"], (
+        "no wider than the page, Outlook knows no style"
+    )
+    assert len(a_reader(a_mail(html=html, pictures=given)).get_payload()) == 2
 
 
 # ---- case 50: lines ------------------------------------------------------------------------------------------
@@ -248,7 +405,6 @@ BODIES = [
     "trailing blanks   \n\n\n\tindented\n=3D =\n",
     "🚀" * 1000,
     "--=_boundary\n--\n",
-    "",
 ]
 
 
@@ -269,7 +425,7 @@ def test_long_lines_and_marks_of_mail_survive(body: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), max_size=400))
+@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), min_size=1, max_size=400))
 def test_any_body_reads_back_as_it_was(body: str) -> None:
     assert_sound_lines(a_mail(text=body, html=body), body, body)
 
@@ -279,7 +435,7 @@ def test_any_body_reads_back_as_it_was(body: str) -> None:
 )
 def test_a_sender_with_its_own_policy_breaks_nothing(other: policy.EmailPolicy) -> None:
     """A server's client serialises by a policy of its own."""
-    made = mail.message(CHINESE, BODIES[0], BODIES[1], SENDER, ["dev1@example.org"], date=DATE, identity="w")
+    made = mail.message(an_errand(subject=CHINESE, text=BODIES[0], html=BODIES[1]))
     raw = made.as_bytes(policy=other)
     assert_sound_headers(raw)
     assert a_reader(raw)["Subject"] == CHINESE
@@ -288,9 +444,12 @@ def test_a_sender_with_its_own_policy_breaks_nothing(other: policy.EmailPolicy) 
 
 # ---- case 49: documents --------------------------------------------------------------------------------------
 
-TAGS = frozenset("html head meta body div hr h3 p b br ul li table tr th td a".split())
-ATTRIBUTES = frozenset("lang charset name content style href border cellpadding cellspacing align nowrap".split())
-VOID = frozenset({"meta", "br", "hr"})
+TAGS = frozenset("html head meta body div hr h3 p b br ul li table tbody tr th td a".split())
+ATTRIBUTES = frozenset(
+    "lang charset name content style href border rules frame bordercolor width cellpadding cellspacing align valign"
+    " nowrap".split()
+)
+VOID = frozenset({"meta", "br", "hr", "img"})
 BLOCKS = frozenset({"h3", "p", "li", "td", "th", "tr", "br", "div"})
 RUN_URL = re.compile(r"https://github\.com/SemiAnalysisAI/InferenceX/actions/runs/\d+/attempts/\d+")
 
@@ -414,11 +573,41 @@ def test_the_text_part_holds_every_regression_with_its_numbers() -> None:
     assert (page.text.count("\nregression\n"), page.text.count("\n回归\n")) == (25, 25)
 
 
+def test_what_is_rendered_may_be_sent() -> None:
+    limits = [render.DOCUMENTS[name].limit for name in ("mail_text", "mail_html")]
+    assert limits == [outbox.TEXT_LIMIT, outbox.HTML_LIMIT]
+
+
+def test_a_text_part_that_no_server_would_take_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = replace(render.DOCUMENTS["mail_text"], limit=100_000)
+    monkeypatch.setattr(render, "DOCUMENTS", {**render.DOCUMENTS, "mail_text": form})
+    text = render.render(facts.select(a_week(450, 0, 450)), "mail_text")
+    assert 90_000 < len(text.encode()) <= 100_000
+    for half, pattern in zip(
+        text.split("\n---\n"), (r"Rows not shown here: (\d+)", r"此处未显示的行数：(\d+)"), strict=True
+    ):
+        told = half.count("- improvement: ") + half.count("- 提升：")
+        assert told + sum(map(int, re.findall(pattern, half))) == 450
+    an_errand(text=text)
+
+
+def test_a_mail_names_the_command_that_prints_every_row() -> None:
+    text, html = both(a_screen())
+    command = f"tracker compare run:{AFTER[0].key} --against previous --format json"
+    assert (text.count(command), html.count(command)) == (2, 2)
+    local = replace(a_screen(), candidate=(replace(AFTER[0], id=-1),))
+    assert "tracker compare" not in "".join(both(local)), "no store has the runs of loose files"
+
+
 def test_a_mail_begins_with_the_verdict() -> None:
     text, html = both(a_screen())
-    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n\n")
+    assert text.startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.\n\n")
     assert html.startswith("<!DOCTYPE html>\n")
-    assert Page(html).text.strip().startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.\n")
+    assert (
+        Page(html)
+        .text.strip()
+        .startswith("Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.\n")
+    )
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))
@@ -437,7 +626,7 @@ def test_hostile_strings_pass_through_a_mail(start: int) -> None:
         page = assert_for_every_client(html)
         for shown in (text, page.text):
             assert_no_trigger(re.sub(RUN_URL, "", shown))
-        raw = a_mail(render.render(chosen, "title"), text, html)
+        raw = a_mail(render.render(chosen, "title"), text=text, html=html)
         assert_sound_headers(raw)
         assert_sound_lines(raw, text, html)
 
@@ -479,6 +668,59 @@ def test_the_reference_week_suits_every_client(shared: Path) -> None:
     for part in (text, page.text):
         for half in part.split("\n---\n"):
             assert set(names[: week["regressions"]]) <= set(re.findall(r"dsr1-\S+-conc\d+", half))
+
+
+def the_reference_verdicts(shared: Path) -> Comparison:
+    """The rows of case 45: three points that stand, an agentic one that halved, an eval that fell."""
+    found = []
+    for row in a_case(shared, "45-headline-contradicts-table/verdicts.json"):
+        verdict = {"no change": Verdict.EQUIVALENT, "regression": Verdict.REGRESSION}[row["verdict"]]
+        before, after = row["baseline"], row["candidate"]
+        if row["scenario"] == "eval":
+            one = an_eval(64, before, after, verdict)
+        else:
+            percent = (after / before - 1) * 100
+            one = a_finding(a_series(row["conc"]), row["metric"], verdict, percent, baseline=before, candidate=after)
+        found.append(replace(one, config=row["config"], key=f"{row['config']} {row.get('conc')} {row['metric']}"))
+    return Comparison(AFTER, BEFORE, "previous", tuple(found), (), (), "1")
+
+
+@pytest.mark.shared
+def test_the_subject_the_first_line_and_the_rows_of_the_reference_verdicts_agree(shared: Path) -> None:
+    chosen = facts.select(the_reference_verdicts(shared))
+    mailed = an_errand(
+        subject=render.render(chosen, "title"),
+        text=render.render(chosen, "mail_text"),
+        html=render.render(chosen, "mail_html"),
+    )
+    english, _, chinese = mailed.subject.partition(" / ")
+    assert re.fullmatch(r"a-fp8-h200-sglang\b.*: Regression, GSM8K accuracy fell by 35.5 percentage points", english)
+    assert "回归" in chinese
+    page = Page(mailed.html)
+    for part in (mailed.text, page.text.lstrip()):
+        halves = part.split("\n---\n")
+        assert halves[0].startswith("Regression: evals 1 of 1, points 1 of 4")
+        assert halves[1].lstrip().startswith("回归：评估 1 项中 1 项、数据点 4 个中 1 个")
+        for half in halves:
+            assert "52.5%" in half
+            assert "0.9553" in half
+            assert "0.6000" in half
+    assert page.text.count("\nregression\n") == page.text.count("\n回归\n") == 2
+
+
+@pytest.mark.shared
+def test_the_reference_comment_fits_and_tells_every_regression(shared: Path) -> None:
+    given = a_case(shared, "41-comment-too-long/gen.json")
+    chosen = facts.select(a_large_sweep(given["points"], 75))
+    body = render.render(chosen, "comment", "both")
+    assert len(body) <= 65_536
+    assert len(body.encode()) <= 262_144
+    english, _, chinese = body.partition("\n---\n")
+    for half, word in ((english, "Regression: points 12 of 900"), (chinese, "回归：数据点 900 个中 12 个")):
+        assert word in half
+        assert set(range(0, 900, 75)) <= {int(one) - 1 for one in re.findall(r"\bc(\d+)\b", half)}
+        assert half.count("<details>") == half.count("</details>")
+    assert body.rstrip().splitlines()[-1].startswith("<!-- sweep-tracker ")
 
 
 @pytest.mark.shared

@@ -19,6 +19,7 @@ from tests.sayings import (
     AFTER,
     BEFORE,
     NEW,
+    OLD,
     SHA,
     a_finding,
     a_large_sweep,
@@ -273,8 +274,9 @@ def test_accuracy_stands_above_throughput() -> None:
 def test_what_is_not_comparable_gets_no_change() -> None:
     """Cases 26 and 29: other workload or other client settings."""
     text = render.render(facts.select(a_screen()), "comparison", "en")
-    (row,) = [line for line in text.splitlines() if "The workload differs" in line]
-    assert "%" not in row
+    rows = [line for line in text.splitlines() if "The workload differs" in line]
+    assert [row[0] for row in rows] == ["-", "|"]
+    assert "%" not in "".join(rows)
 
 
 def test_a_p_value_never_stands_without_the_number_of_runs() -> None:
@@ -291,7 +293,7 @@ def test_a_filter_says_what_it_hides() -> None:
     assert "Filter --verdict equivalent hides rows: 14, regressions among them: 5." in text
     assert "筛选条件 --verdict equivalent 隐藏了 14 行，其中回归 5 项。" in text
     assert text.startswith(
-        "## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1.**"
+        "## Sweep comparison\n\n**Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1.**"
     )
 
 
@@ -350,11 +352,19 @@ def test_evidence_is_generated_from_records_and_english_only() -> None:
         AFTER, BEFORE, "previous", (*good, point), (), (), "1", jobs=(JobCount("h200", 9, 9), JobCount("b200", 0, 0))
     )
     assert render.render(facts.select(given), "evidence", "en") == (
-        f"Run Sweep 30000000009 (attempt 2, head {SHA}, conclusion success) measured 1 of 1 points."
+        f"Run Sweep 30000000009 (attempt 2, head {SHA}, conclusion success) measured 1 of 1 points"
+        " (push to main; measured 2026-05-13, run 2026-05-13, published with the run)."
         " Jobs passed: h200 9 of 9."
         " GSM8K scores (flexible match) of 2 eval jobs ranged from 0.9538 to 0.9598 against the 0.9100 threshold;"
         " below it: 0."
-        f" Using {NEW}.\n"
+        f" Using {NEW}."
+        " Compared with (previous): "
+        + ", ".join(
+            f"run {run.key} (push to main; measured {run.started_at:%Y-%m-%d}, run {run.started_at:%Y-%m-%d},"
+            " published with the run)"
+            for run in reversed(BEFORE)
+        )
+        + f". Baseline images: {OLD}. Image changed from {OLD} to {NEW}.\n"
     )
     with pytest.raises(render.UnknownDocument, match="evidence"):
         render.render(facts.select(given), "evidence", "zh")

@@ -1,11 +1,19 @@
 """Run objects, addresses, times and the standing of a run."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from store.records import Caveat
-from store.runs import OFFICIAL_WORKFLOWS, local_run, parse_run, parse_time, parse_url, standing
+from store.records import Caveat, RunKey
+from store.runs import (
+    OFFICIAL_WORKFLOWS,
+    local_run,
+    parse_run,
+    parse_time,
+    parse_url,
+    standing,
+)
 
 OBJECT = {
     "id": 27489075807,
@@ -114,6 +122,38 @@ def test_reasons_say_what_stood_there():
 def test_what_was_published_is_official_and_what_is_local_is_not():
     assert standing(parse_run({**OBJECT, "event": None, "path": None}, published=True)).official
     assert not standing(local_run("ab" * 32, datetime(2026, 1, 1, tzinfo=UTC))).official
+
+
+REUSE = {"reused_by": RunKey(27489999999)}
+PULL = {"event": "pull_request", "head_branch": "bump"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({**PULL, **REUSE}, []),
+        ({**PULL, **REUSE, "labels": ("full-sweep-fail-fast", "skip_queue")}, []),
+        ({**PULL, **REUSE, "labels": ("agentx-fast",)}, ["unofficial_label"]),
+        ({**PULL, **REUSE, "labels": ("evals-only",)}, ["unofficial_label"]),
+        (
+            {**PULL, **REUSE, "labels": ("sweep-enabled",)},
+            ["unofficial_reuse", "unofficial_event", "unofficial_branch"],
+        ),
+        ({**PULL, **REUSE, "labels": ("sweep-enabled", "full-sweep-enabled")}, []),
+        ({**PULL, **REUSE, "head_repository": "somebody/bench"}, ["unofficial_fork"]),
+        ({**PULL, **REUSE, "head_repository": "Example-Org/Bench"}, []),
+        ({**PULL, **REUSE, "head_repository": "somebody/bench", "repository": ""}, []),
+        ({"labels": ("sweep-enabled",)}, []),
+        ({"labels": ("agentx-fast",)}, ["unofficial_label"]),
+        ({"published": True, "labels": ("agentx-fast",), "event": None}, ["unofficial_label"]),
+        ({"published": True, "head_repository": "somebody/bench"}, ["unofficial_fork"]),
+        ({**PULL, "labels": ("agentx-fast",)}, ["unofficial_event", "unofficial_branch", "unofficial_label"]),
+    ],
+)
+def test_official_needs_one_ground_and_no_bar(changes, codes):
+    judged = standing(replace(parse_run(OBJECT), **changes))
+    assert [reason.code for reason in judged.reasons] == codes
+    assert judged.official == (not codes)
 
 
 def test_a_local_run_is_known_by_its_content():

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import stat
+import threading
 import time as clock
 import traceback
 import zipfile
@@ -102,7 +103,7 @@ def test_a_fetched_run_is_what_ingest_reads(hub: Actions, folder: Path) -> None:
     found = fetched(hub, folder)
     assert names(found.new) == ["results_bmk"]
     assert sorted(content(folder)) == sorted(
-        [f"{upload.id}/agg_bmk.json", "artifacts.json", "attempts.json", "run.json"]
+        [f"{upload.id}/agg_bmk.json", "artifacts.json", "attempts.json", "jobs.json", "run.json"]
     )
     (batch,) = ingested(folder)
     assert (batch.run.id, batch.run.repository, batch.run.event) == (RUN, "octo/sweeps", "schedule")
@@ -324,6 +325,36 @@ def test_a_list_is_whole_after_a_fault_in_its_middle(
     assert hub.count("GET", PAGES) == 6
 
 
+def test_a_few_archives_come_at_the_same_time(hub: Actions, folder: Path) -> None:
+    for conc in range(3 * fetching.PARALLEL):
+        hub.uploaded(RUN, f"bmk_conc{conc}", rows(conc + 1))
+    hub.storage.meeting = threading.Barrier(fetching.PARALLEL)
+    found = fetched(hub, folder)
+    assert names(found.new) == [f"bmk_conc{conc}" for conc in range(3 * fetching.PARALLEL)]
+    assert hub.storage.most_at_once == fetching.PARALLEL
+
+
+def test_the_first_failure_ends_the_others(hub: Actions, folder: Path) -> None:
+    for conc in range(12):
+        hub.uploaded(RUN, f"bmk_conc{conc}", rows(conc + 1))
+    hub.order("GET", "/zip$", *[Fault(429, "Too many requests", {"retry-after": "250"})] * 3)
+    hub.order("GET", "/zip$", Fault(403, "Resource not accessible by integration"))
+    began = clock.monotonic()
+    with pytest.raises(Trouble, match="actions: read"):
+        fetched(hub, folder, patience=Patience())
+    assert clock.monotonic() - began < 60
+    assert not folder.exists()
+
+
+def test_a_pause_begins_anew_with_every_request(hub: Actions, folder: Path, time: Time) -> None:
+    for conc in range(4):
+        hub.uploaded(RUN, f"bmk_conc{conc}", rows(conc + 1))
+    for path in (r"/runs/\d+$", "/artifacts", "/jobs", "/contents"):
+        hub.order("GET", path, BAD_GATEWAY)
+    fetched(hub, folder, time)
+    assert time.slept == [1.0] * 4
+
+
 def test_a_limit_beyond_the_budget_ends_in_words_and_leaves_nothing(hub: Actions, folder: Path, time: Time) -> None:
     many(hub, 140)
     hub.order("GET", r"[?&]page=3", *[Fault(429, "Too many requests", {"retry-after": "200"})] * 2)
@@ -359,7 +390,10 @@ def test_an_archive_is_whole_after_a_fault(hub: Actions, folder: Path, time: Tim
     assert [len(batch.points) for batch in ingested(folder)] == [2]
 
 
-def test_a_fetch_that_ran_out_of_patience_goes_on_where_it_was(hub: Actions, folder: Path, time: Time) -> None:
+def test_a_fetch_that_ran_out_of_patience_goes_on_where_it_was(
+    hub: Actions, folder: Path, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PARALLEL", 1)
     for conc in (4, 16, 64):
         hub.uploaded(RUN, f"bmk_conc{conc}", rows(conc))
     hub.storage.faults.extend(["", "", "busy", "busy"])
@@ -485,7 +519,7 @@ def test_a_run_is_of_the_pull_request_of_its_commit(
     hub: Actions, folder: Path, event: str, pulls: list[tuple[int, str, str | None]], number: int | None
 ) -> None:
     hub.runs.clear()
-    hub.ran(RUN, event=event)
+    hub.ran(RUN, event=event, head_branch="feature" if event == "pull_request" else "main")
     for pull in pulls:
         hub.merged(SHA, *pull)
     found = fetched(hub, folder)
@@ -535,7 +569,7 @@ def test_a_fetch_killed_at_any_moment_leaves_a_whole_folder_or_none(hub: Actions
         hub.uploaded(RUN, f"bmk_conc{number}", rows(number + 1))
         process = multiprocessing.get_context("fork").Process(target=_fetch_for_ever, args=(hub.address, folder))
         process.start()
-        clock.sleep(moment.uniform(0.01, 0.15))
+        clock.sleep(moment.uniform(0.02, 0.6))
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
         seen.append(folder.exists())
@@ -591,6 +625,7 @@ def test_the_command_fetches_what_ingest_lands(command: Tracker, hub: Actions, w
     hub.uploaded(RUN, "results_bmk", rows(16, 64))
     hub.uploaded(RUN, "eval_results_all", {"agg_eval_all.json": []}, expired=True)
     hub.uploaded(RUN, "server_logs_1", b"")
+    hub.committed(SHA, {"configs/nvidia-master.yaml": ""})
     said = command("fetch", *words)
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines() == [

@@ -20,6 +20,7 @@ from store.duck import CannotOpenStore, Store, StoreIsBusy, StoreIsDamaged
 from store.frames import to_frame
 from store.metrics import POINT_METRICS
 from store.records import Batch, Caveat, Evidence, Finding, Scope, Verdict
+from store.runs import Standing, standing
 from tests.test_store_landing import FIRST, NEW, OLD, POOL, answers, point, values
 
 FINDING = Finding(
@@ -131,8 +132,9 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
     older(aged, upto=1)
     with duckdb.connect(str(aged)) as con:
         con.execute(f"ATTACH '{path}' AS now (READ_ONLY)")
-        for table in ("landed", "runs", "series", "scores", "details"):
+        for table in ("landed", "series", "scores", "details"):
             con.execute(f"INSERT INTO {table} BY NAME FROM now.{table}")
+        con.execute("INSERT INTO runs BY NAME SELECT * EXCLUDE (reasons) FROM now.runs")
         con.execute('INSERT INTO points BY NAME SELECT * EXCLUDE ("p99.9_itl") FROM now.points')
     with pytest.raises(CannotOpenStore, match="open it once for writing"):
         Store.open(aged, tmp_path / "archive", read_only=True)
@@ -142,7 +144,24 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
         for question in ("runs", "curves", "statuses", "scores", "records"):
             assert_frame_equal(told[question], expected[question])
         store.save_findings("a", [FINDING])
-        assert store.info().schema_version == 2
+        assert store.info().schema_version == 3
+
+
+def test_runs_that_an_older_version_landed_get_their_standing_by_the_rules_of_today(tmp_path: Path) -> None:
+    fast = replace(OLD, run=replace(FIRST, published=True, labels=("agentx-fast",)))
+    with Store.open(tmp_path / "s", tmp_path / "a") as store:
+        store.land(fast)
+        assert store.standing(FIRST.key) == Standing(True)
+    with duckdb.connect(str(tmp_path / "s")) as con:
+        con.execute("UPDATE schema_version SET version = 2; ALTER TABLE runs DROP COLUMN reasons")
+    with Store.open(tmp_path / "s", tmp_path / "a", official=standing) as store:
+        assert store.standing(FIRST.key) == Standing(False, (Caveat.of("unofficial_label", label="agentx-fast"),))
+        assert store.newest_run(official_only=True) is None
+        assert store.info().unofficial == {"unofficial_label": 1}
+    with Store.open(tmp_path / "s", tmp_path / "a", read_only=True) as store:
+        assert not store.standing(FIRST.key).official
+        with pytest.raises(ValueError, match="not in the store"):
+            store.standing(replace(FIRST, id=5).key)
 
 
 def test_a_newer_file_is_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_screen_of_one_of_everything_is_the_golden_one(lang: str, width: int
 
 def test_five_lines_say_what_moved_by_how_much_how_sure_and_what_to_do() -> None:
     lines = screen(a_screen()).splitlines()
-    assert lines[0] == "Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, missing 1."
+    assert lines[0] == "Regression: evals 1 of 2, curves 1 of 4, points 2 of 10, failed 1, missing 1."
     assert lines[1] == "dsr1-fp8-h200-sglang c64: GSM8K -35.5 pp (-36.3 to -34.7), p 0.0021, 2/1 runs"
     assert lines[2] == "dsr1-fp8-h200-sglang 8k1k tp8: tput -8.2% (-9.2 to -7.2), p 0.0004, 3/1 runs"
     assert lines[3] == "Next: check accuracy before anything else: dsr1-fp8-h200-sglang."

@@ -28,6 +28,7 @@ class Row:
     caveats: tuple[Caveat, ...]
     metrics: Mapping[str, float]
     invalid: Caveat | None
+    withdrawn: Caveat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,19 @@ class Subjects:
                 yield self.unmatched(one)
 
     def invalid(self) -> Iterable[Unmatched]:
-        """The candidate's points that must not be judged, each with its reason."""
+        """The candidate's points that must not be judged, each with its reason: withdrawn or invalid."""
         for key, row in self.rows.items():
-            if row.invalid is not None:
+            if row.withdrawn is not None:
+                yield self.unmatched(Unmatched(key, "candidate", Verdict.NOT_JUDGED, row.withdrawn, run=row.run))
+            elif row.invalid is not None:
                 yield self.unmatched(Unmatched(key, "candidate", Verdict.INVALID, row.invalid, run=row.run))
 
 
 def _rows(points: pl.DataFrame) -> Iterable[tuple[str, Row]]:
-    """Rows that count, by series key: not the superseded versions."""
+    """Rows that count, by series key: not the superseded versions. A withdrawn one yields to one that is not."""
     metrics = [name for name in POINT_METRICS if name in points.columns]
-    for row in points.filter(pl.col("status") != "superseded").iter_rows(named=True):
+    rows = points.filter(pl.col("status") != "superseded").sort(pl.col("withdrawn").is_null(), maintain_order=True)
+    for row in rows.iter_rows(named=True):
         number, _, attempt = row["run"].partition("/")
         torn = Caveat.of("conflicting_rows") if row["status"] == "contested" else None
         yield (
@@ -93,6 +97,7 @@ def _rows(points: pl.DataFrame) -> Iterable[tuple[str, Row]]:
                 caveats=from_text(row["caveats"], tuple[Caveat, ...]) if row["caveats"] else (),
                 metrics={name: row[name] for name in metrics if row[name] is not None and isfinite(row[name])},
                 invalid=torn or (from_text(row["invalid"], Caveat) if row["invalid"] else None),
+                withdrawn=from_text(row["withdrawn"], Caveat) if row["withdrawn"] else None,
             ),
         )
 

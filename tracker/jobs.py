@@ -9,13 +9,32 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from store.duck import Info, Landed, Loaded, Store
+from store import withdrawals
+from store.duck import Effect, Info, Landed, Loaded, States, Store
+from store.identity import config_key, series_key
 from store.metrics import ADVISORY_METRICS, GATE_METRICS, POINT_METRICS
 from store.readers import read
-from store.records import Batch, Caveat, Comparison, Finding, Point, Run, RunKey, Score, Trouble, Unmatched
-from store.runs import standing
+from store.records import (
+    Batch,
+    Caveat,
+    Comparison,
+    Finding,
+    Point,
+    Provenance,
+    Run,
+    RunKey,
+    Score,
+    Trouble,
+    Unmatched,
+    Verdict,
+    Withdrawal,
+)
+from store.runs import PATCHED, standing
 from store.thresholds import Thresholds
-from tracker import describe, sides
+from store.travel import Carried, Folder, Place, Plan, carry, plan
+from tracker import coverage, describe, provenance, sides
+from tracker.events import EVENTS, Event
+from tracker.harness import Teller, redefined
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
@@ -39,15 +58,24 @@ class Where:
 
     store: Path
     archive: Path
+    withdrawals: Path | None = None
+    """File of withdrawals; None where there is none."""
 
     @classmethod
-    def of(cls, store: Path, archive: Path | None) -> Where:
-        """The archive stands beside the store unless it is named.
+    def of(cls, store: Path, archive: Path | None, withdrawals: Path | None = None) -> Where:
+        """Archive and withdrawals stand beside the store unless they are named.
 
         >>> Where.of(Path("a/tracker.duckdb"), None).archive.as_posix()
         'a/tracker.archive'
         """
-        return cls(store, archive or store.with_suffix(".archive"))
+        beside = store.with_suffix(".withdrawals.yaml")
+        return cls(
+            store, archive or store.with_suffix(".archive"), withdrawals or (beside if beside.exists() else None)
+        )
+
+    def withdrawn(self) -> tuple[Withdrawal, ...]:
+        """What must not be used any more; a file that cannot be read whole is Trouble."""
+        return withdrawals.load(self.withdrawals) if self.withdrawals else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +111,7 @@ def ingest(
     if landing.dry_run:
         landed = sum((_unlanded(batch) for batch in batches), Landed())
     else:
-        with Store.open(where.store, where.archive, official=_is_official) as store:
+        with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
             landed = store.land_many(batches)
             if not landed.already:
                 _keep_learned(store)
@@ -92,10 +120,6 @@ def ingest(
 
 def _declared(batch: Batch, landing: Landing) -> Batch:
     return replace(batch, run=replace(batch.run, published=True)) if landing.official else batch
-
-
-def _is_official(run: Run) -> bool:
-    return standing(run).official
 
 
 def _unlanded(batch: Batch) -> Landed:
@@ -158,25 +182,74 @@ def store_info(where: Where) -> Info:
         return store.info()
 
 
-def export(where: Where, folder: Path, form: str) -> tuple[Path, Path]:
-    """Write the points and scores that count as `points.FORM` and `scores.FORM`."""
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A withdrawal, what it takes out, and the stored comparisons that stood on these runs."""
+
+    effect: Effect
+    cited_by: tuple[str, ...]
+
+
+def withdrawn(where: Where) -> tuple[Withdrawn, ...]:
+    """Every withdrawal in the order of the file, those that fit nothing too."""
     with _existing(where) as store:
-        return store.export(folder, form)
+        return tuple(Withdrawn(one, store.cited(one.runs)) for one in store.effects())
+
+
+def states(where: Where, run: int | None = None) -> tuple[States, ...]:
+    """What may be used of each run attempt, of one run or of all, newest first."""
+    with _existing(where) as store:
+        found = store.states(run)
+    if not found and run is not None:
+        raise Trouble(f"run {run} is not in the store: land it with `tracker ingest`")
+    return found
+
+
+def export(where: Where, folder: Path, form: str, *, with_withdrawn: bool = False) -> tuple[Path, Path]:
+    """Write the points and scores that count, and those that were withdrawn if asked, as two files."""
+    with _existing(where) as store:
+        return store.export(folder, form, with_withdrawn=with_withdrawn)
 
 
 def rebuild(where: Where) -> Loaded:
     """Make the database again from the archive; what was learned of the noise is learned again."""
-    if not where.archive.is_dir():
-        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
-    loaded = Store.rebuild(where.store, where.archive, official=_is_official)
-    with Store.open(where.store, where.archive, official=_is_official) as store:
+    _check_archive(where)
+    loaded = Store.rebuild(where.store, where.archive, official=standing)
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         _keep_learned(store)
     return loaded
 
 
+def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Carried, Loaded]:
+    """Bring what the archive lacks from another place, then the database up to date, then learn the noise anew."""
+    here = Folder(where.archive)
+    carried = carry(plan(place.sizes(), here.sizes()), place, here, watch)
+    with Store.open(where.store, where.archive, official=standing) as store:
+        loaded = store.catch_up()
+        if not loaded.landed.already:
+            _keep_learned(store)
+    return carried, loaded
+
+
+def push(where: Where, place: Place, watch: Watch = lambda _: None) -> Carried:
+    """Put what another place lacks there; what is there stays as it is."""
+    return carry(planned_push(where, place), Folder(where.archive), place, watch)
+
+
+def planned_push(where: Where, place: Place) -> Plan:
+    """What a push would do."""
+    _check_archive(where)
+    return plan(Folder(where.archive).sizes(), place.sizes())
+
+
+def _check_archive(where: Where) -> None:
+    if not where.archive.is_dir():
+        raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
+
+
 @contextmanager
 def _existing(where: Where) -> Iterator[Store]:
-    with sides.opened(where.store, where.archive) as store:
+    with sides.opened(where.store, where.archive, where.withdrawn()) as store:
         if store is None:
             raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
         yield store
@@ -190,6 +263,8 @@ class Question:
     against: str = "previous"
     metrics: tuple[str, ...] = ()
     thresholds: Thresholds | None = None
+    events: tuple[Event, ...] = EVENTS
+    """Changes of the test harness that may lie between the sides."""
 
 
 def _spelling(unmapped: Caveat) -> str:
@@ -204,31 +279,50 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
     """
     baseline = _baseline(question.against)
     chosen = _metrics(question.metrics)
+    withdrawn = where.withdrawn()
     with (
-        sides.opened(where.store, where.archive) as past,
-        sides.candidate(question.candidate, past, chosen) as new,
+        sides.opened(where.store, where.archive, withdrawn) as past,
+        sides.candidate(question.candidate, past, chosen, withdrawn) as new,
     ):
         history = sides.history(past, new, baseline, chosen)
-        alike = sides.comparable(past, new, history)
+        alike = sides.comparable(past, new, history, question.events)
         judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
         base = sides.runs_by_text(past, judged.baseline_runs)
         eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
+        taken = _withdrawn_scores(new)
         absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *eval_findings)
-        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_unmatched, *absent)
-        stood_on = {str(run) for one in found for run in one.baseline_runs}
+        found: tuple[Finding, ...] = (*judged.findings, *alike.findings, *eval_findings)
+        gone = {(one.key, one.task) for one in taken}
+        eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
+        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
+        levels = sides.levels(history, new)
+        drawn = {str(one.run) for runs in levels.values() for one in runs}
         told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+        events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
+        stood_on = {str(run) for one in found for run in one.baseline_runs}
+        stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
+        origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
+        missed = events.missing(told.apart(apart), new.runs)
+        rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
         return Comparison(
             candidate=new.runs,
-            baseline=sides.runs_by_text(past, {*judged.baseline_runs, *stood_on}),
+            baseline=stands,
             against=str(baseline),
-            findings=describe.ordered(map(told.finding, found)),
-            unmatched=(*told.apart(apart), *told.invalid()),
+            findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
+            unmatched=rows,
             rejected=new.rejected,
             rules_version=settings.rules_version,
             jobs=new.jobs,
-            caveats=_caveats(new, question.metrics),
-            levels=sides.levels(history, new),
+            caveats=(
+                *_caveats(new, question.metrics),
+                *_provenance(new, stands, origins),
+                *_corrections(past, new, baseline),
+                *redefined(alike.findings),
+            ),
+            coverage=coverage.coverage(wanted, new, rows),
+            history=levels,
+            earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
+            provenance=origins,
         )
 
 
@@ -255,7 +349,49 @@ def _judge_scores(
 def _caveats(new: Side, metrics: Sequence[str]) -> tuple[Caveat, ...]:
     """Doubts about the comparison as a whole."""
     hidden = (Caveat.of("only_metrics", metrics=", ".join(metrics)),) if metrics else ()
-    return (*hidden, *(reason for run in new.runs for reason in standing(run).reasons))
+    return (*hidden, *new.withdrawn, *(reason for run in new.runs for reason in standing(run).reasons))
+
+
+def comparison_name(candidate: RunKey, against: str) -> str:
+    """The name under which the findings of a comparison are stored.
+
+    >>> comparison_name(RunKey(27489075807), "previous")
+    '27489075807/1 previous'
+    """
+    return f"{candidate} {against}"
+
+
+def _corrections(past: Store | None, new: Side, baseline: Baseline) -> tuple[Caveat, ...]:
+    """What an earlier judgement of this candidate, where one is stored, stood on and is withdrawn since."""
+    if past is None or not new.runs:
+        return ()
+    return past.corrections(comparison_name(new.newest.key, str(baseline)))
+
+
+def _withdrawn_scores(new: Side) -> tuple[Unmatched, ...]:
+    return tuple(
+        Unmatched(
+            series_key(score.series),
+            "candidate",
+            Verdict.NOT_JUDGED,
+            reason,
+            series=score.series,
+            config=config_key(score.series),
+            run=score.run,
+            task=score.task,
+            image=score.image,
+        )
+        for score, reason in new.withdrawn_scores
+    )
+
+
+def _provenance(new: Side, base: Sequence[Run], origins: Mapping[RunKey, Provenance]) -> tuple[Caveat, ...]:
+    """What the runs of both sides say of themselves."""
+    return (
+        *provenance.label_doubts(new.runs),
+        *provenance.label_doubts(base, [PATCHED]),
+        *provenance.run_doubts((*new.runs, *base), origins),
+    )
 
 
 def _baseline(text: str) -> Baseline:

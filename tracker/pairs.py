@@ -369,14 +369,27 @@ def _lent(curve: Curve, cells: Ints, used: Ints) -> Scatter:
 
 
 def _pair_caveats(curve: Curve, used: Ints) -> tuple[Caveat, ...]:
-    base, new = curve.runs[used[-1]] if len(used) else None, curve.candidates[-1]
+    if not len(used):
+        return ()
+    base, new = curve.runs[used[-1]], curve.candidates[-1]
+    software = same_software(base.image, new.image)
     found = []
-    if base is not None and same_software(base.image, new.image) is images.Sameness.UNKNOWN:
+    if software is images.Sameness.UNKNOWN:
         found.append(Caveat.of("image_unknown"))
     # The fingerprint hashes the image with the recipe: where the image changed, it tells nothing of the recipe.
-    if base is not None and base.recipe != new.recipe and same_software(base.image, new.image) is images.Sameness.SAME:
-        found.append(Caveat.of("recipe_changed"))
+    if base.recipe != new.recipe and software is images.Sameness.SAME:
+        found.append(Caveat.of("recipe_changed" if base.recipe and new.recipe else "recipe_unknown"))
+    earlier = _earlier_run(curve, int(used[-1])) if software is images.Sameness.CHANGED else None
+    if earlier is not None:
+        found.append(Caveat.of("image_rollback", image=new.image, run=earlier.key))
     return tuple(found)
+
+
+def _earlier_run(curve: Curve, newest: int) -> CurveRun | None:
+    """The last run before the baseline that had the candidate's image already."""
+    wanted = curve.candidates[-1].image
+    past = [run for run in curve.runs[:newest] if same_software(run.image, wanted) is images.Sameness.SAME]
+    return past[-1] if past else None
 
 
 # ---------------------------------------------------------------- what is left over

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import series_key
+from store.identity import curve_key, series_key
 from store.readers import read
-from store.records import JobCount, Rejection, Run, RunKey, Score, Series, Trouble
-from store.runs import standing
-from tracker import workload
+from store.records import (
+    Caveat,
+    ChangelogEntry,
+    Expected,
+    Finding,
+    JobCount,
+    JobRun,
+    Level,
+    Provenance,
+    Rejection,
+    Run,
+    RunKey,
+    Score,
+    Series,
+    Trouble,
+    Unmatched,
+    Withdrawal,
+)
+from store.runs import kind
+from tracker import harness, workload
+from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
@@ -49,6 +68,16 @@ class Side:
     series: Mapping[str, Series]
     configs: frozenset[str]
     jobs: tuple[JobCount, ...] = ()
+    withdrawn: tuple[Caveat, ...] = ()
+    """Why runs of it are withdrawn whole."""
+    withdrawn_scores: tuple[tuple[Score, Caveat], ...] = ()
+    """Scores that it had, each with the reason why it counts no more."""
+    entries: tuple[ChangelogEntry, ...] = ()
+    """What the runs were asked to measure."""
+    expected: tuple[Expected, ...] = ()
+    """What their configs promised."""
+    job_runs: tuple[JobRun, ...] = ()
+    """What became of their jobs."""
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -61,20 +90,22 @@ class Side:
 
 
 @contextmanager
-def opened(store: Path, archive: Path) -> Iterator[Store | None]:
+def opened(store: Path, archive: Path, withdrawn: Sequence[Withdrawal] = ()) -> Iterator[Store | None]:
     """The store to read from, or None when nothing has ever been landed."""
     if not store.exists():
         yield None
         return
-    with Store.open(store, archive, read_only=True) as found:
+    with Store.open(store, archive, read_only=True, withdrawn=withdrawn) as found:
         yield found
 
 
 @contextmanager
-def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator[Side]:
+def candidate(
+    text: str, past: Store | None, metrics: Sequence[str], withdrawn: Sequence[Withdrawal] = ()
+) -> Iterator[Side]:
     """The candidate that a text names. A path is landed in a store of its own that is gone afterwards."""
     if text.strip() and (path := Path(text)).exists():
-        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder)) as own:
+        with tempfile.TemporaryDirectory(prefix="tracker-") as folder, _apart(path, Path(folder), withdrawn) as own:
             yield _side(own, [RunKey(*row) for row in own.runs().select("id", "attempt").rows()], metrics)
         return
     if past is None:
@@ -83,8 +114,8 @@ def candidate(text: str, past: Store | None, metrics: Sequence[str]) -> Iterator
 
 
 @contextmanager
-def _apart(path: Path, folder: Path) -> Iterator[Store]:
-    with Store.open(":memory:", folder / "archive") as store:
+def _apart(path: Path, folder: Path, withdrawn: Sequence[Withdrawal]) -> Iterator[Store]:
+    with Store.open(":memory:", folder / "archive", withdrawn=withdrawn) as store:
         store.land_many(read([path]))
         yield store
 
@@ -93,7 +124,7 @@ def _chosen(text: str, past: Store, metrics: Sequence[str]) -> Side:
     if text == "latest":
         newest = past.newest_run()
         if newest is None:
-            raise Trouble("the store is empty: land a sweep first with `tracker ingest PATH`")
+            raise Trouble("the store holds no run that counts: land a sweep first with `tracker ingest PATH`")
         return _side(past, [newest.key], metrics)
     if found := _RUN.fullmatch(text):
         return _side(past, [_known(past, int(found[1]), found[2])], metrics)
@@ -125,7 +156,9 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     kept = whole.points.filter(pl.col("image").is_in(list(same)))
     rows = whole.frame.filter(pl.col("image").is_in(list(same)))
     scores = tuple(score for score in whole.scores if score.image in same)
-    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]))
+    # What the runs promised is more than one image: beside it everything else would be missing.
+    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "changelog": ()}
+    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]), **unasked)
 
 
 def _is_image(text: str, wanted: str) -> bool:
@@ -146,6 +179,11 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
+        withdrawn=tuple(reason for run in current if (reason := store.withdrawn(run.key))),
+        withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
+        entries=tuple(entry for run in current for entry in store.changelog(run.key)),
+        expected=tuple(one for run in current for one in store.expected(run.key)),
+        job_runs=tuple(job for run in current for job in store.job_runs(run.key)),
     )
 
 
@@ -180,7 +218,13 @@ def _named_run(past: Store, baseline: Baseline) -> Run:
     run = past.run(_known(past, int(number), attempt or None))
     if run is None:
         raise Trouble(f"run {baseline.value} is not in the store: land it with `tracker ingest`")
-    reasons = standing(run).reasons
+    if reason := past.withdrawn(run.key):
+        said = dict(reason.values)
+        raise Trouble(
+            f"run {run.key} is withdrawn since {said['since']} ({said['reason']}), so it cannot be a baseline: "
+            "name another one, or take it out of the file of withdrawals"
+        )
+    reasons = past.standing(run.key).reasons
     if reasons:
         why = ", ".join(f"{name} {value}" for reason in reasons for name, value in reason.values)
         raise Trouble(
@@ -190,7 +234,7 @@ def _named_run(past: Store, baseline: Baseline) -> Run:
     return run
 
 
-def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
+def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[Level, ...]]:
     """How fast each run of a curve was beside the curve's median run, oldest first, the candidate last.
 
     Each point is held against its own median over the runs, so that a run that lacks the fast points is not slow.
@@ -200,11 +244,39 @@ def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[float, ...]]:
     runs = (
         speed.with_columns(level=own)
         .group_by("curve", "run")
-        .agg(pl.col("level").median(), pl.col("started_at").min())
+        .agg(pl.col("level").median(), pl.col("started_at").min(), pl.col("image").min())
         .sort("curve", "started_at", "run")
+        .group_by("curve", maintain_order=True)
+        .tail(LEVELS_SHOWN)
     )
-    by_curve = runs.group_by("curve", maintain_order=True).agg(pl.col("level").tail(LEVELS_SHOWN))
-    return {curve: tuple(values) for curve, values in by_curve.iter_rows()}
+    found: dict[str, list[Level]] = {}
+    for curve, run, level, started_at, image in runs.iter_rows():
+        found.setdefault(curve, []).append(Level(_key(run), started_at, level, image))
+    return {curve: tuple(told) for curve, told in found.items()}
+
+
+def _key(text: str) -> RunKey:
+    number, _, attempt = text.partition("/")
+    return RunKey(int(number), int(attempt))
+
+
+def provenance(past: Store | None, new: Side, base: Sequence[Run]) -> dict[RunKey, Provenance]:
+    """Of every run of both sides: its kind, and when its rows were measured (its start where no row tells)."""
+    times = past.measured_runs({run.id for run in base}) if past is not None and base else {}
+    before = {run.key: _provenance(run, times.get(run.id)) for run in base}
+    return before | {run.key: _provenance(run, _own_times(run, new)) for run in new.runs}
+
+
+def _provenance(run: Run, times: tuple[datetime | None, datetime | None] | None) -> Provenance:
+    earliest, latest = times or (None, None)
+    return Provenance(kind(run, measured=times is not None), earliest or run.started_at, latest or run.started_at)
+
+
+def _own_times(run: Run, new: Side) -> tuple[datetime | None, datetime | None] | None:
+    rows = new.points.filter(pl.col("run") == str(run.key))["created_at"].to_list()
+    rows += [score.place.created_at for score in new.scores if score.run.id == run.id]
+    known = [moment for moment in rows if moment is not None]
+    return (min(known, default=None), max(known, default=None)) if rows else None
 
 
 def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.DataFrame]]:
@@ -214,16 +286,74 @@ def sweeps_before(past: Store | None, new: Side) -> Iterator[tuple[RunKey, pl.Da
     newest = past.newest_of_configs(new.configs, new.newest, {run.id for run in new.runs})
     for key in sorted(set(newest.values())):
         configs = [config for config, run in newest.items() if run == key]
-        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs))
+        yield key, past.points(key, ()).filter(pl.col("config").is_in(configs) & (pl.col("status") != "withdrawn"))
 
 
-def comparable(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
-    """Both sides without what was measured under another workload."""
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """Both sides without what may not be compared (tidy), what that was, and when everything was measured."""
+
+    history: pl.DataFrame
+    candidate: pl.DataFrame
+    apart: tuple[Unmatched, ...]
+    findings: tuple[Finding, ...]
+    """Metrics of curves that were redefined between the sides."""
+    timeline: Timeline
+
+
+def comparable(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event] = EVENTS) -> Comparable:
+    """Both sides without what was measured under another workload or by another definition."""
+    full = _full_length(past, new, rows)
+    asked = _same_workload(past, new, full)
+    timeline = _timeline(past, new, rows, events)
+    found = harness.part(asked.history, asked.candidate, _curves(new), timeline)
+    apart = (*full.apart, *asked.apart, *found.apart)
+    return Comparable(found.history, found.candidate, apart, found.findings, timeline)
+
+
+def _full_length(past: Store | None, new: Side, rows: pl.DataFrame) -> workload.Alike:
+    agentic = [curve for curve, series in _curves(new).items() if series.scenario == "agentic_traces"]
+    if not agentic:
+        return workload.Alike(rows, new.frame, ())
+    before = runs_by_text(past, rows.filter(pl.col("curve").is_in(agentic))["run"].unique())
+    return workload.full_length(rows, new.frame, agentic, _shortened(before), _shortened(new.runs))
+
+
+def _shortened(runs: Iterable[Run]) -> list[str]:
+    return [str(run.key) for run in runs if workload.FAST in run.labels]
+
+
+def _same_workload(past: Store | None, new: Side, both: workload.Alike) -> workload.Alike:
     valid = new.points.filter(pl.col("status") == "valid").iter_rows(named=True)
     told = ((row["series"], said_by(row, workload.HIT_RATES)) for row in valid)
     said = {key: facts for key, facts in told if facts}
     earlier = past.sayings(said, workload.HIT_RATES) if past is not None and said else ()
-    return workload.alike(rows, new.frame, new.series, said, earlier)
+    return workload.alike(both.history, both.candidate, new.series, said, earlier)
+
+
+def _curves(new: Side) -> dict[str, Series]:
+    return {curve_key(one): one for one in new.series.values()}
+
+
+LATE_UPLOAD = timedelta(days=30)
+"""A row may be this much younger or older than the start of its run's newest attempt: no run lives longer."""
+
+
+def _timeline(past: Store | None, new: Side, rows: pl.DataFrame, events: Sequence[Event]) -> Timeline:
+    """When every run of both sides measured each curve. Times of rows are looked up only where an event is near."""
+    own = new.points.select("run", "curve", earliest=pl.coalesce("created_at", "started_at"))
+    started = rows.select("run", "curve", earliest="started_at").unique()
+    both = pl.concat([own, started], how="vertical_relaxed")
+    rough = harness.spans(both.with_columns(latest=pl.col("earliest")))
+    if past is None or not Timeline.of(events, rough, LATE_UPLOAD).events:
+        return Timeline.of(events, rough)
+    exact = harness.spans(past.measured(new.curves))
+    mine = set(own["run"])
+    return Timeline.of(events, {place: _exact(exact, place, when, mine) for place, when in rough.items()})
+
+
+def _exact(exact: Mapping[tuple[str, str], Span], place: tuple[str, str], rough: Span, mine: Collection[str]) -> Span:
+    return rough if place[0] in mine else exact.get(place, rough)
 
 
 def with_learned_scales(settings: Settings, past: Store | None) -> Settings:
@@ -239,11 +369,7 @@ def scales_as_json(scales: Scales) -> object:
 
 def runs_by_text(past: Store | None, texts: Iterable[str]) -> tuple[Run, ...]:
     """The runs of some text keys, oldest first."""
-    if past is None:
-        return ()
-    pairs = (text.partition("/") for text in sorted(set(texts)))
-    found = (past.run(RunKey(int(number), int(attempt))) for number, _, attempt in pairs)
-    return tuple(sorted((run for run in found if run), key=lambda run: (run.started_at, run.attempt, run.id)))
+    return past.named_runs(set(texts)) if past is not None else ()
 
 
 def past_scores(past: Store | None, new: Side, base: Sequence[Run], baseline: Baseline) -> tuple[Score, ...]:

@@ -25,7 +25,11 @@ CLAIMED_METRICS = tuple(key for key in POINT_METRICS if METRICS[key].better is n
 def check_claims(text: str, question: Question, where: Where) -> tuple[Checked, ...]:
     """The numbers that a text claims, each held against what the candidate and its baseline measured."""
     answer = compare(replace(question, metrics=CLAIMED_METRICS), where)
-    with sides.opened(where.store, where.archive) as past, sides.candidate(question.candidate, past, ()) as new:
+    withdrawn = where.withdrawn()
+    with (
+        sides.opened(where.store, where.archive, withdrawn) as past,
+        sides.candidate(question.candidate, past, (), withdrawn) as new,
+    ):
         before = sides.past_scores(past, new, answer.baseline, Baseline())
         return check(find_claims(text), Measured.of(answer.findings), new.scores, before)
 

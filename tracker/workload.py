@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -124,7 +125,26 @@ def alike(
     return Alike(kept.filter(~rows), candidate.filter(~rows), apart)
 
 
-def _without(history: pl.DataFrame, foreign: Iterable[tuple[str, str]]) -> pl.DataFrame:
-    """The history less these points, by run and series."""
-    rows = pl.DataFrame(list(foreign), {"run": pl.String, "series": pl.String}, orient="row")
-    return history.join(rows, ["run", "series"], "anti", maintain_order="left") if len(rows) else history
+FAST = "agentx-fast"
+"""Label of a run whose AgentX profile was cut short: no full run has its numbers, and it is never a baseline."""
+
+
+def full_length(
+    history: pl.DataFrame, candidate: pl.DataFrame, agentic: Iterable[str], before: Iterable[str], now: Iterable[str]
+) -> Alike:
+    """Both sides without the rows of shortened AgentX runs: `agentic` curves, shortened runs `before` and `now`."""
+    curves = pl.col("curve").is_in(list(agentic))
+    short = candidate.filter(curves & pl.col("run").is_in(list(now)))
+    apart = tuple(
+        Unmatched(key, "candidate", Verdict.NOT_COMPARABLE, Caveat.of("agentx_fast", run=run, label=FAST))
+        for key, run in short.select("series", "run").unique(maintain_order=True).iter_rows()
+    )
+    kept = history.filter(~(curves & pl.col("run").is_in(list(before))))
+    places = short.select("run", "series").unique().rows()
+    return Alike(kept, _without(candidate, places), apart)
+
+
+def _without(side: pl.DataFrame, points: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
+    """The rows of a side less these points, by run and series."""
+    rows = pl.DataFrame(list(points), {"run": pl.String, "series": pl.String}, orient="row")
+    return side.join(rows, ["run", "series"], "anti", maintain_order="left") if len(rows) else side

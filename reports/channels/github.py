@@ -23,8 +23,9 @@ from github.Repository import Repository
 from reports import outbox
 from reports.channels import sticky
 from reports.channels.sticky import Create, Delete, Edit, Seen, Step
-from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label
-from store.github import API, client, is_repository, is_token
+from reports.outbox import CannotSend, CheckRun, Comment, Errand, Label, Mail
+from store.credentials import is_token
+from store.github import API, client, is_repository
 from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 
 T = TypeVar("T")
@@ -420,6 +421,10 @@ def _labelling(errand: Label, pull: PullRequest) -> Callable[[], object]:
     )
 
 
+def _mail(errand: Mail, _: _Desk) -> Outcome:
+    return Outcome(errand, Status.REFUSED, "a mail is not for GitHub: `tracker mail --resend FILE --send` sends it")
+
+
 _DOERS: Mapping[type, Callable[[Any, _Desk], Outcome]] = MappingProxyType(
-    {Comment: _comment, CheckRun: _check_run, Label: _label}
+    {Comment: _comment, CheckRun: _check_run, Label: _label, Mail: _mail}
 )

@@ -19,6 +19,7 @@ BADNESS: Mapping[str, int] = MappingProxyType(
         Verdict.IMPROVEMENT: 0,
         Verdict.RECOVERY: 0,
         Verdict.EQUIVALENT: 0,
+        Verdict.DROPPED: 0,
         Verdict.NOISY: 1,
         Verdict.INCONCLUSIVE: 1,
         Verdict.NO_BASELINE: 1,

@@ -22,7 +22,7 @@ FURTHER = 20
 """Columns of a line of names that are kept for what is not named."""
 LINES = 44
 """Lines of a screen but the first ones; the table gets what the others leave, and never less than the least."""
-LEAST_LINES = 12
+LEAST_LINES = 11
 INDENT = 4
 """Columns before a continued line."""
 WIDE = 110

@@ -6,9 +6,9 @@ SELECT
     count(DISTINCT p.run_id) AS runs,
     min(r.started_at) AS first_at,
     max(r.started_at) AS last_at
-FROM points AS p
+FROM points_now AS p
 INNER JOIN series AS s ON s.id = p.series
-INNER JOIN runs AS r ON r.id = p.run_id AND r.attempt = p.attempt
+INNER JOIN runs_now AS r ON r.id = p.run_id AND r.attempt = p.attempt
 WHERE p.current
 GROUP BY s.curve
 ORDER BY s.curve

@@ -8,15 +8,16 @@ WITH asked AS (
 ),
 eras AS (
     SELECT id, max(attempt) AS newest
-    FROM runs
+    FROM runs_now
+    WHERE withdrawn IS NULL
     GROUP BY id
 ),
 eligible AS (
     SELECT DISTINCT s.curve, p.run_id, r.started_at, r.attempt, r.official
-    FROM points AS p
+    FROM points_now AS p
     INNER JOIN asked AS s ON s.id = p.series
     INNER JOIN eras AS e ON e.id = p.run_id
-    INNER JOIN runs AS r ON r.id = e.id AND r.attempt = e.newest
+    INNER JOIN runs_now AS r ON r.id = e.id AND r.attempt = e.newest
     WHERE
         p.current
         AND p.run_id NOT IN (SELECT unnest($without))
@@ -44,9 +45,9 @@ SELECT
     p.attempt,
     r.official,
     /* metrics */
-FROM points AS p
+FROM points_now AS p
 INNER JOIN asked AS s ON s.id = p.series
 INNER JOIN eligible AS l ON l.curve = s.curve AND l.run_id = p.run_id
-INNER JOIN runs AS r ON r.id = l.run_id AND r.attempt = l.attempt
+INNER JOIN runs_now AS r ON r.id = l.run_id AND r.attempt = l.attempt
 WHERE p.current AND NOT p.contested AND p.invalid IS NULL
 ORDER BY r.started_at, r.attempt, r.id, s.place, p.recipe

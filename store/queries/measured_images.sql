@@ -1,5 +1,5 @@
 -- Which run attempts measured which image: one row for each pair.
 SELECT DISTINCT run_id, attempt, image
-FROM points
+FROM points_now
 WHERE current AND image IS NOT NULL
 ORDER BY run_id, attempt, image

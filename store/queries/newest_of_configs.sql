@@ -1,8 +1,8 @@
 -- The newest official run before a moment that measured each of the given configs.
 SELECT s.config, p.run_id, max(r.attempt) AS attempt
-FROM points AS p
+FROM points_now AS p
 INNER JOIN series AS s ON s.id = p.series
-INNER JOIN runs AS r ON r.id = p.run_id
+INNER JOIN runs_now AS r ON r.id = p.run_id
 WHERE
     s.config IN (SELECT unnest($configs))
     AND r.official

@@ -1,19 +1,27 @@
--- The scores that count, oldest run first: of one run as it stood after an attempt, of some series or runs, or of everything before a moment.
+-- The scores that count, or those that are withdrawn, oldest run first: of one run as it stood after an attempt, of some series or runs, or
+-- of everything before a moment.
 -- An eval row names no image: it has the image and recipe that the same run measured the same deployment with, if there is one.
-WITH ranked AS (
+WITH held AS (
+    SELECT
+        * EXCLUDE (withdrawn),
+        coalesce(withdrawn, (SELECT withdrawn FROM runs_now WHERE id = $id AND attempt = $as_of)) AS withdrawn
+    FROM scores_now
+    WHERE ($id IS NULL OR run_id = $id) AND ($as_of IS NULL OR attempt <= $as_of)
+),
+ranked AS (
     SELECT
         *,
         rank() OVER (
             PARTITION BY run_id, series, task
             ORDER BY created_at DESC NULLS LAST, attempt DESC, collected, richness DESC
         ) AS tier
-    FROM scores
-    WHERE ($id IS NULL OR run_id = $id) AND ($as_of IS NULL OR attempt <= $as_of)
+    FROM held
+    WHERE (withdrawn IS NOT NULL) = $withdrawn
 ),
 eras AS (
     SELECT id, max(attempt) AS newest
-    FROM runs
-    WHERE $as_of IS NULL OR attempt <= $as_of
+    FROM runs_now
+    WHERE ($as_of IS NULL AND withdrawn IS NULL) OR attempt <= $as_of
     GROUP BY id
 ),
 chosen AS (
@@ -23,7 +31,7 @@ chosen AS (
     FROM ranked AS c
     INNER JOIN series AS s ON s.id = c.series
     INNER JOIN eras AS e ON e.id = c.run_id
-    INNER JOIN runs AS r ON r.id = e.id AND r.attempt = e.newest
+    INNER JOIN runs_now AS r ON r.id = e.id AND r.attempt = e.newest
     WHERE
         c.tier = 1
         AND (
@@ -42,7 +50,7 @@ deployments AS (
         p.run_id, s.model, s.gpu, s.framework, s."precision", s.spec, s.layout,
         -- Evals run on the longest prompts of a deployment.
         min(p.image) AS image, arg_max(p.recipe, s.isl) AS recipe
-    FROM points AS p
+    FROM points_now AS p
     INNER JOIN series AS s ON s.id = p.series
     WHERE p.current AND p.run_id IN (SELECT run_id FROM chosen WHERE image IS NULL OR recipe IS NULL)
     GROUP BY ALL
@@ -59,7 +67,7 @@ SELECT
     c.run_id, c.attempt, c.task, c.strict, c.strict_se, c.flexible, c.flexible_se, c.n, c.score, c.score_name,
     coalesce(c.image, d.image) AS image,
     coalesce(c.recipe, d.recipe) AS recipe,
-    c.pool, c.place, c.place_index, c.created_at, c.collected, c.invalid, c.caveats,
+    c.pool, c.place, c.place_index, c.created_at, c.collected, c.invalid, c.withdrawn, c.caveats,
     count(*) OVER (PARTITION BY c.run_id, c.series.id, c.task) > 1 AS contested,
     c.series.record AS series,
     c.record

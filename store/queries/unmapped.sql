@@ -6,7 +6,7 @@ WITH spellings AS (
 ),
 counts AS (
     SELECT series, count(*) AS points
-    FROM points
+    FROM points_now
     WHERE current
     GROUP BY series
 )

@@ -9,7 +9,7 @@ from store.readers import api, bundle, export, lm_eval, notes, rows
 from store.readers.decode import Decoded, Unreadable, decode
 from store.readers.document import Document, Source
 from store.readers.files import Entry, Parts, walk
-from store.readers.folder import META, SIDECARS, Surroundings, is_collected, pool_of, run_folders, surroundings
+from store.readers.folder import TELLING, Surroundings, is_collected, is_content, pool_of, run_folders, surroundings
 from store.readers.settle import settle
 from store.records import Batch, Run
 
@@ -57,10 +57,6 @@ class _Unit(tuple[tuple[Path, frozenset[Path]], ...]):
             yield from walk(root, wanted, skip)
 
 
-def _is_content(parts: Parts) -> bool:
-    return parts[-1] not in SIDECARS and parts[-1] != META
-
-
 def _units(paths: list[Path], together: bool) -> Iterator[_Unit]:
     loose: list[tuple[Path, frozenset[Path]]] = []
     for path in paths:
@@ -78,7 +74,7 @@ def _units(paths: list[Path], together: bool) -> Iterator[_Unit]:
 
 def _apart(loose: list[tuple[Path, frozenset[Path]]]) -> Iterator[_Unit]:
     """Each file by itself, unless a run object that lies in its folder was named with it."""
-    told = {path.parent for path, _ in loose if path.name in SIDECARS}
+    told = {path.parent for path, _ in loose if path.name in TELLING}
     for folder in sorted(told):
         yield _Unit(one for one in loose if one[0].parent == folder)
     yield from (_Unit((one,)) for one in loose if one[0].parent not in told)
@@ -89,12 +85,15 @@ def _read_unit(unit: _Unit, run: Run | None) -> Iterator[Batch]:
     # A run that is described and measured nothing is a fact too.
     held = [] if around.run is run or not around.told else [Batch(around.run)]
     held += [Document(place, None, around.run).rejected("", bad.reason, bad.detail) for place, bad in around.broken]
-    for entry in unit.entries(_is_content):
+    for entry in unit.entries(is_content):
         for batch, alone in _read_entry(entry, around):
             if alone or batch.run.published:
                 yield batch
             else:
                 held.append(batch)
+    if around.beside:
+        asked = tuple(dict.fromkeys(entry for batch in held for entry in batch.changelog))
+        held.append(around.beside.batch(around.run, asked))
     yield from settle(held)
 
 

@@ -31,7 +31,9 @@ def from_nested(row: Row) -> Row:
     """Flatten the blocks; any of them may be empty or absent. Server numbers get the prefix `server_`."""
     requests = block(row, "request_metrics")
     flat = {key: value for key, value in row.items() if key not in _NESTED}
-    flat.update(_distribution(block(requests, "qps"), "qps"))
+    rate = block(requests, "qps")
+    flat.update(_distribution(rate, "qps"))
+    flat["qps_window_seconds"], flat["qps_samples"] = rate.get("window_seconds"), rate.get("samples")
     for name in block(requests, "latency"):
         flat.update(_distribution(block(block(requests, "latency"), name), name))
     for name, ours in _TOKENS.items():

@@ -28,12 +28,17 @@ IDENTITY = frozenset(
 PROVENANCE = frozenset(
     (
         "conc users router kv_p2p_transfer kv_offload_backend allocated_cpu_dram_gb workers benchmark_outcome"
-        " result_schema_version dataset request_accounting label records_profiled records_error_dropped"
+        " result_schema_version qps_window_seconds qps_samples dataset request_accounting label"
+        " records_profiled records_error_dropped"
         " run_id run_attempt run_url created_at date id config_id server_log_id"
+        " client_image"
         " curve_date curve_workflow_run_id curve_run_started_at warnings power_audit power_invalid_reasons"
     ).split()
 )
 """Fields that are neither identity nor measurement."""
+
+TEXTS = ("client_image", "kv_offload_backend", "kv_p2p_transfer", "router")
+"""Fields that name what else ran beside the engine: kept as text among the further values of a point."""
 
 _METRICS = frozenset(POINT_METRICS)
 Picker: TypeAlias = Callable[[Row], tuple[Any, ...]]
@@ -47,6 +52,7 @@ class Columns:
     metrics: tuple[str, ...]
     values: Picker
     further: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -58,7 +64,8 @@ def columns(keys: tuple[str, ...]) -> Columns:
     """
     metrics = tuple(key for key in keys if key in _METRICS)
     further = tuple(sorted(set(keys) - IDENTITY - PROVENANCE - _METRICS))
-    return Columns(picker(key for key in keys if key in IDENTITY), metrics, picker(metrics), further)
+    texts = tuple(key for key in TEXTS if key in keys)
+    return Columns(picker(key for key in keys if key in IDENTITY), metrics, picker(metrics), further, texts)
 
 
 def picker(keys: Iterable[str]) -> Picker:

@@ -122,7 +122,7 @@ def joined(one: Run, other: Run) -> Run:
     gaps = {
         part.name: getattr(more, part.name)
         for part in fields(Run)
-        if getattr(known, part.name) in (None, "", False) and getattr(more, part.name)
+        if getattr(known, part.name) in (None, "", False, ()) and getattr(more, part.name)
     }
     if bool(one.created_at) == bool(other.created_at):
         gaps["started_at"] = min(one.started_at, other.started_at)

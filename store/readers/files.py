@@ -26,6 +26,9 @@ _DEBUG = (
 )
 """Artifacts of raw material: as large as all results together, and none of it is a row."""
 
+CONFIGS = "configs"
+"""The folder beside a run's artifacts that holds the master configs of its commit."""
+
 Parts: TypeAlias = tuple[str, ...]
 
 
@@ -56,6 +59,15 @@ def is_debug(parts: Parts) -> bool:
     return any(part.startswith(_DEBUG) for part in parts[:-1])
 
 
+def is_config(parts: Parts) -> bool:
+    """True of a master config in the folder that is kept for them: the only YAML that is read."""
+    return len(parts) > 1 and parts[-2] == CONFIGS and parts[-1].lower().endswith((".yaml", ".yml"))
+
+
+def _is_read(parts: Parts) -> bool:
+    return PurePosixPath(parts[-1]).suffix.lower() in _SUFFIXES or is_config(parts)
+
+
 def _files(folder: Path, skip: frozenset[Path]) -> Iterator[Path]:
     """Files in order of their names. Hidden ones are of tools at work, as a fetch that is not through."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
@@ -70,7 +82,7 @@ def _open(path: Path, parts: Parts, wanted: Callable[[Parts], bool], named: bool
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     if path.suffix.lower() == ".zip":
         yield from _members(path, parts, modified, wanted)
-    elif (named or path.suffix.lower() in _SUFFIXES) and not is_debug(parts) and wanted(parts):
+    elif (named or _is_read(parts)) and not is_debug(parts) and wanted(parts):
         yield Entry("/".join(parts), parts, modified, path.read_bytes())
 
 
@@ -101,7 +113,7 @@ def _bounded(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
     infos = archive.infolist()
     if len(infos) > MEMBERS:
         raise Unreadable("archive_too_large", f"{path.name}: {len(infos)} members, at most {MEMBERS} are read")
-    chosen = [info for info in infos if PurePosixPath(info.filename).suffix.lower() in _SUFFIXES]
+    chosen = [info for info in infos if _is_read(PurePosixPath(info.filename).parts or ("",))]
     unpacked = sum(info.file_size for info in chosen)
     if unpacked > UNPACKED_BYTES:
         raise Unreadable("archive_too_large", f"{path.name}: {unpacked} bytes unpacked, at most {UNPACKED_BYTES}")

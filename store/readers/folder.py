@@ -10,17 +10,21 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from store import identity
+from store.readers import sidecars
 from store.readers.decode import Unreadable, decode
-from store.readers.files import Entry, Parts
+from store.readers.files import Entry, Parts, is_config
+from store.readers.sidecars import Beside
 from store.records import Run
 from store.runs import local_run, parse_run, parse_time
 
-SIDECARS = frozenset({"run.json", "attempts.json", "artifacts.json"})
+TELLING = frozenset({"run.json", "attempts.json", "artifacts.json"})
+SIDECARS = TELLING | sidecars.NAMES
+"""Names of the files that speak of a run: only in its own folder, never in an artifact."""
 META = "meta_env.json"
 
 _ARTIFACT = re.compile(r"(?:bmk_|eval_|results_|run[-_]stats|changelog[-_]metadata|reused-ingest-metadata)")
@@ -53,6 +57,7 @@ class Surroundings:
     meta: Mapping[Parts, Mapping[str, object]] | None = None
     broken: tuple[tuple[str, Unreadable], ...] = ()
     """Files that should have said something and could not be read: each place with its flaw."""
+    beside: Beside = field(default_factory=Beside)
 
     def upload(self, parts: Parts) -> Upload | None:
         """The upload that a file came from, by the name or id of its folder or its own: the newest of a name."""
@@ -121,7 +126,7 @@ def is_collected(artifact: str, name: str) -> bool:
 def run_folders(folder: Path) -> list[Path]:
     """Folders below (or equal to) this one that hold one run each: told by a file beside, or by artifact names."""
     paths = sorted(folder.iterdir())
-    if any(path.name in SIDECARS or _is_artifact(path) for path in paths):
+    if any(path.name in TELLING or _is_artifact(path) for path in paths):
         return [folder]
     below = [path for path in paths if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")]
     return [found for path in below for found in run_folders(path)]
@@ -137,14 +142,47 @@ def surroundings(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]], giv
     artifacts = values.get("artifacts.json")
     run, told = _run(values.get("run.json"), given, _run_of_artifacts(artifacts))
     if run is None:
-        return Surroundings(_local(walk(lambda _: True)), meta=meta, broken=broken)
+        return Surroundings(_local(walk(lambda parts: not is_config(parts))), meta=meta, broken=broken)
     attempts = tuple(sorted(_attempts(values.get("attempts.json"), run), key=lambda one: (one.started_at, one.attempt)))
-    return Surroundings(_current(run, attempts, told), attempts, _uploads(artifacts), told, meta, broken)
+    beside = sidecars.read(walk(_beside_of(walk)), run)
+    return Surroundings(
+        run=beside.told(_current(run, attempts, told)),
+        attempts=tuple(map(beside.told, attempts)),
+        uploads=_uploads(artifacts),
+        told=told,
+        meta=meta,
+        broken=broken,
+        beside=beside,
+    )
+
+
+def is_content(parts: Parts) -> bool:
+    """True of a file that may hold rows: no sidecar, and no config."""
+    return parts[-1] not in SIDECARS and parts[-1] != META and not is_config(parts)
 
 
 def _tells(parts: Parts) -> bool:
     """What an artifact holds may come from a stranger's branch: it must not say whose run it is."""
-    return parts[-1] == META or (parts[-1] in SIDECARS and not any(_ARTIFACT.match(part) for part in parts[:-1]))
+    return parts[-1] == META or (parts[-1] in TELLING and not _is_inside(parts))
+
+
+def _is_inside(parts: Parts) -> bool:
+    return any(_ARTIFACT.match(part) for part in parts[:-1])
+
+
+def _beside_of(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]]) -> Callable[[Parts], bool]:
+    """Chooses the sidecars that lie where the run is told, not in a folder of an artifact, whatever its name."""
+    places: set[Parts] = set()
+
+    def look(parts: Parts) -> bool:
+        if parts[-1] in TELLING and not _is_inside(parts):
+            places.add(parts[:-1])
+        return False
+
+    for _ in walk(look):
+        pass
+    home = min(places, key=len, default=())
+    return lambda parts: sidecars.is_sidecar(parts) and sidecars.home_of(parts) == home and not _is_inside(parts)
 
 
 def _beside(
@@ -157,8 +195,8 @@ def _beside(
         value = _value(entry)
         if isinstance(value, Unreadable):
             # A broken archive stands for all of its members, and is told where they are read.
-            broken += [(entry.place, value)] if entry.parts[-1] in (*SIDECARS, META) else []
-        elif entry.parts[-1] in SIDECARS:
+            broken += [(entry.place, value)] if entry.parts[-1] in (*TELLING, META) else []
+        elif entry.parts[-1] in TELLING:
             values.setdefault(entry.parts[-1], value)
         elif isinstance(value, dict):
             meta[entry.parts[:-1]] = value

@@ -51,6 +51,8 @@ def entry(refs: Row, one: object) -> ChangelogEntry:
         evals_only=flag(row, "evals_only"),
         all_evals=flag(row, "all_evals"),
         append_only=flag(row, "append_only"),
+        scenario_types=_texts(row, "scenario_type"),
+        eval_min_prefill_ep=integer(row, "eval_min_prefill_ep", 0, 0) or None,
     )
 
 

@@ -9,7 +9,7 @@ from store.readers import doubts
 from store.readers.columns import Columns, columns
 from store.readers.deployment import deployment
 from store.readers.values import LIMIT, Flaw, Row, block, number, shown
-from store.records import Caveat, Place, Point, RunKey
+from store.records import Caveat, Extra, Place, Point, RunKey
 
 _ABSENT = frozenset({"", "n/a", "na", "none", "null"})
 _FLOAT = {float}
@@ -23,9 +23,11 @@ def point(row: Row, raw: str, run: RunKey, place: Place, pool: str | None = None
     metrics, extra, lost = measured(row, keys)
     invalid, said = _doubts(row, metrics, who.curve.scenario == "agentic_traces")
     series = who.at(concurrency(row))
+    metrics, refused, power = doubts.power(metrics, series.layout)
+    extra = {**extra, **refused}
     overfull = doubts.denominator(series, metrics)
     invalid = invalid or doubts.impossible(overfull)
-    caveats = who.caveats + lost + said + overfull
+    caveats = who.caveats + lost + said + overfull + power
     # By position: 3.0 microseconds instead of 5.7 with names, of the 25 that reading a row takes.
     return Point(run, series, metrics, place, raw, who.image, who.recipe, who.pool or pool, invalid, caveats, extra)
 
@@ -44,12 +46,14 @@ def concurrency(row: Row) -> int:
     return int(read)
 
 
-def measured(row: Row, keys: Columns) -> tuple[dict[str, float], dict[str, float], tuple[Caveat, ...]]:
-    """Metrics, further numbers, and a caveat for each kind of value that was lost on the way."""
+def measured(row: Row, keys: Columns) -> tuple[dict[str, float], dict[str, Extra], tuple[Caveat, ...]]:
+    """Metrics, further values, and a caveat for each kind of value that was lost on the way."""
     values = keys.values(row)
     found: dict[str, Any] = dict(zip(keys.metrics, values, strict=True))
     metrics, lost = (found, []) if _plain(values) else _checked(found)
-    extra = _further(row, keys.further, lost) if keys.further else {}
+    extra: dict[str, Extra] = {**_further(row, keys.further, lost)} if keys.further else {}
+    if keys.texts:
+        extra |= _texts(row, keys.texts)
     caveats = (Caveat.of("non_finite", fields=" ".join(sorted(lost))),) if lost else ()
     if metrics and min(metrics.values()) <= 0 and (zeros := doubts.undefined(metrics)):
         metrics = {key: value for key, value in metrics.items() if key not in zeros}
@@ -91,19 +95,45 @@ def _further(row: Row, keys: tuple[str, ...], lost: list[str]) -> dict[str, floa
     return extra
 
 
+_TEXT_LENGTH = 200
+
+
+def _texts(row: Row, keys: tuple[str, ...]) -> dict[str, Extra]:
+    """What else ran, each as one text: a name, or name and version of an object. Other shapes say nothing."""
+    found: dict[str, Extra] = {}
+    for key in keys:
+        value = row[key]
+        parts = (value.get("name"), value.get("version")) if isinstance(value, dict) else (value,)
+        text = " ".join(part.strip() for part in parts if isinstance(part, str)).strip()
+        if text and text.lower() not in _ABSENT:
+            found[key] = text[:_TEXT_LENGTH]
+    return found
+
+
 def _doubts(row: Row, metrics: dict[str, float], agentic: bool) -> doubts.Doubts:
-    total, successful = metrics.get("num_requests_total"), metrics.get("num_requests_successful")
+    total = metrics.get("num_requests_total", number(row.get("num_prompts")))
+    successful = metrics.get("num_requests_successful", number(row.get("completed")))
     if agentic:
         failed, said = doubts.agentic_completion(total, successful, number(row.get("records_error_dropped")))
     else:
         failed, said = doubts.completion(total, successful)
         said += doubts.interactivity(metrics)
-    return failed or doubts.throughput(metrics) or doubts.invalid_latency(metrics), said
+    flaw = _outcome(row) or failed or doubts.throughput(metrics) or doubts.invalid_latency(metrics)
+    return flaw or doubts.duration(row, metrics), said
 
 
 def _refuse_failed(row: Row) -> None:
     """A row may say itself that its benchmark failed: evidence of a failure, never a measurement."""
-    if "benchmark_outcome" in row:
-        status = block(row, "benchmark_outcome").get("status")
-        if isinstance(status, str) and status.lower() == "failed":
-            raise Flaw("benchmark_outcome", "benchmark_failed")
+    if _status(row) == "failed":
+        raise Flaw("benchmark_outcome", "benchmark_failed")
+
+
+def _outcome(row: Row) -> Caveat | None:
+    """A row that says it ended in another way than by success: measured, but not whole."""
+    status = _status(row)
+    return Caveat.of("benchmark_outcome", status=status) if status not in doubts.SUCCESS else None
+
+
+def _status(row: Row) -> str:
+    status = block(row, "benchmark_outcome").get("status") if "benchmark_outcome" in row else None
+    return status.strip().lower() if isinstance(status, str) else ""

@@ -1,6 +1,7 @@
-"""Cuts GitHub's OpenAPI description down to the requests that we make: one file for the channel, one for fetching.
+"""Cuts GitHub's OpenAPI description down to the requests that we make, in one file each: for the channel, for fetching,
+for what stands around a run (jobs, pull requests, files, the token of an app), for releases.
 
-The second has no schema that the first has.
+A file has no schema that an earlier one has.
 
 npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
 python tests/github/cut_openapi.py package/generated/api.github.com.json tests/data
@@ -31,9 +32,30 @@ ACTIONS = {
     "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ["get"],
     "/repos/{owner}/{repo}/commits/{commit_sha}/pulls": ["get"],
 }
+AROUND = {
+    "/repos/{owner}/{repo}/actions/runs": ["get"],
+    "/repos/{owner}/{repo}/actions/runs/{run_id}/jobs": ["get"],
+    "/repos/{owner}/{repo}/pulls": ["get"],
+    "/repos/{owner}/{repo}/pulls/{pull_number}/commits": ["get"],
+    "/repos/{owner}/{repo}/contents/{path}": ["get"],
+    "/repos/{owner}/{repo}/installation": ["get"],
+    "/app/installations/{installation_id}/access_tokens": ["post"],
+}
+AROUND_EXAMPLES = ["job", "commit", "installation", "content-file"]
+RELEASES = {
+    "/repos/{owner}/{repo}": ["get"],
+    "/repos/{owner}/{repo}/actions/artifacts": ["get"],
+    "/repos/{owner}/{repo}/releases": ["post"],
+    "/repos/{owner}/{repo}/releases/tags/{tag}": ["get"],
+    "/repos/{owner}/{repo}/releases/{release_id}": ["get"],
+    "/repos/{owner}/{repo}/releases/{release_id}/assets": ["get", "post"],
+    "/repos/{owner}/{repo}/releases/assets/{asset_id}": ["get", "delete"],
+}
 FILES = {
     "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
     "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
+    "github-openapi-around.json": (AROUND, AROUND_EXAMPLES),
+    "github-openapi-releases.json": (RELEASES, ["full-repository", "release", "release-asset"]),
 }
 PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
 LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"

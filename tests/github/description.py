@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft4Validator
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
-PATHS = (_DATA / "github-openapi.json", _DATA / "github-openapi-actions.json")
-"""Cut from one release of the description; the second has no schema that the first has."""
+PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-around", "-releases"))
+"""Cut from one release of the description; no file has a schema that an earlier one has."""
 
 
 class Undescribed(AssertionError):
@@ -78,10 +78,12 @@ class Call:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(
-        (path, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path))))
-        for path in description()["paths"]
+    """A path inside a repository may hold slashes, other values do not; the fixed words of a path come first."""
+    expressions = (
+        (path, re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)).replace("(?P<path>[^/]+)", "(?P<path>.+)"))
+        for path in sorted(description()["paths"], key=lambda path: path.count("{"))
     )
+    return tuple((path, re.compile(expression)) for path, expression in expressions)
 
 
 @lru_cache(maxsize=1024)

@@ -59,9 +59,20 @@ READ_ONLY_TOKEN = Fault(403, READ_ONLY, {"x-ratelimit-remaining": "4999"})
 
 @dataclass
 class Pull:
+    """A pull request as GitHub keeps it."""
+
     head: str
     merge_commit: str | None = None
+    """For an open one the commit of a trial merge, as GitHub tells it."""
     labels: list[str] = field(default_factory=list)
+    merged: bool = False
+    branch: str = "feature"
+    repository: str | None = f"{OWNER}/{NAME}"
+    """Where the head is; None for a fork that was deleted."""
+    commits: list[str] = field(default_factory=list)
+    """Oldest first. GitHub lists the first 250 of them."""
+    base: str = "main"
+    state: str = "open"
 
 
 @dataclass
@@ -73,6 +84,8 @@ class Record:
     login: str
     body: str
     edits: int = 0
+    association: str = "MEMBER"
+    created_at: str = "2026-06-01T00:00:00Z"
 
 
 @dataclass
@@ -93,6 +106,8 @@ class GitHub:
         self.requests: list[tuple[str, str]] = []
         self.flaws: list[str] = []
         self.address = ""
+        self.page_size = 100
+        """The largest page this server gives."""
         self._late = (0, 0)
         self._orders: list[Order] = []
         self._next_id = 1000
@@ -101,15 +116,17 @@ class GitHub:
 
     # what a test says
 
-    def opened(self, number: int, head: str = "a" * 40, merge_commit: str | None = None) -> Pull:
-        self.pulls[number] = Pull(head, merge_commit)
+    def opened(self, number: int, head: str = "a" * 40, merge_commit: str | None = None, **changes: Any) -> Pull:
+        """A pull request; `changes` are fields of Pull. Without commits it has its head alone."""
+        self.pulls[number] = Pull(head, merge_commit, **changes)
+        self.pulls[number].commits = self.pulls[number].commits or [head]
         return self.pulls[number]
 
-    def said(self, pull: int, login: str, body: str, number: int | None = None) -> Record:
-        """A comment that somebody wrote."""
+    def said(self, pull: int, login: str, body: str, number: int | None = None, **changes: Any) -> Record:
+        """A comment that somebody wrote; `changes` are fields of Record, such as its `association`."""
         with self._lock:
             self._next_id = max(self._next_id, number or 0) + (number is None)
-            record = Record(number or self._next_id, pull, login, body)
+            record = Record(number or self._next_id, pull, login, body, **changes)
             self.comments[record.id] = record
             return record
 
@@ -150,6 +167,10 @@ class GitHub:
                     return order.faults.popleft()
         return None
 
+    def login(self, authorization: str, target: str) -> str | None:
+        """Whose request this is; None where the token is not known."""
+        return self.logins.get(authorization.removeprefix("token "))
+
     def gather(self, verb: str) -> None:
         meeting = self._meeting
         if meeting is not None and verb == "POST":
@@ -172,7 +193,7 @@ class GitHub:
         shown |= {"number": number, "merge_commit_sha": kept.merge_commit, "requested_teams": []}
         shown["url"] = f"{self._repository}/pulls/{number}"
         shown["issue_url"] = f"{self._repository}/issues/{number}"
-        shown["head"] = shown["head"] | {"sha": kept.head}
+        shown |= pulled(kept, shown) | {"merged": kept.merged, "commits": len(kept.commits)}
         return 200, shown
 
     def list_comments(self, asked: Call, body: Any, login: str) -> Answer:
@@ -253,7 +274,24 @@ class GitHub:
             "login": record.login,
             "type": "Bot" if record.login.endswith("[bot]") else "User",
         }
+        shown |= {"author_association": record.association, "created_at": record.created_at}
         return shown
+
+
+def pulled(kept: Pull, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """What the list of pull requests and a single one tell alike."""
+    owner, _, name = (kept.repository or "").partition("/")
+    inner = shown["head"]["repo"]
+    told = inner | {"name": name, "full_name": kept.repository, "owner": inner["owner"] | {"login": owner}}
+    label = {"color": "f29513", "default": False, "description": "", "id": 1, "node_id": "", "url": ""}
+    return {
+        "labels": [label | {"name": one} for one in kept.labels],
+        "state": "closed" if kept.merged else kept.state,
+        "merged_at": "2026-06-14T03:00:00Z" if kept.merged else None,
+        "merge_commit_sha": kept.merge_commit,
+        "head": shown["head"] | {"sha": kept.head, "ref": kept.branch, "repo": told if kept.repository else None},
+        "base": shown["base"] | {"ref": kept.base},
+    }
 
 
 def _message(text: str) -> dict[str, str]:
@@ -299,6 +337,10 @@ ROUTES: Mapping[tuple[str, str], Route] = {
 }
 
 
+LISTED = ("check_runs", "artifacts", "jobs", "workflow_runs")
+"""Where the items of a counted list stand."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -332,7 +374,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = do_DELETE = do  # noqa: N815
 
     def _work(self, body: bytes, *, answer: bool) -> None:
-        login = self.github.logins.get(self.headers.get("authorization", "").removeprefix("token "))
+        login = self.github.login(self.headers.get("authorization", ""), self.path)
         if login is None:
             self._send(401, json.dumps(_message("Bad credentials")))
             return
@@ -343,19 +385,23 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(plain.status, json.dumps(_message(plain.message)))
             return
         page, headers = self._page(asked, made)
+        if isinstance(page, bytes):
+            self._send_bytes(200, page, "application/vnd.github.raw")
+            return
         text = "" if page is None else json.dumps(page, ensure_ascii=False)
         check_answer(asked, status, text)
         if answer:
             self._send(status, text, headers)
 
     def _page(self, asked: Call, made: Any) -> tuple[Any, dict[str, str]]:
-        """A page of a list, and the link to the next one."""
-        items = made.get("check_runs") if isinstance(made, dict) else made
-        if asked.verb != "GET" or not isinstance(items, list):
+        """A page of a list, and the link to the next one. A list of files has no pages."""
+        key = next((key for key in LISTED if isinstance(made, dict) and "total_count" in made and key in made), None)
+        items = made[key] if key else made
+        if asked.verb != "GET" or not isinstance(items, list) or asked.pattern.endswith("{path}"):
             return made, {}
-        size, number = min(100, int(asked.asked("per_page", "30"))), int(asked.asked("page", "1"))
+        size, number = min(self.github.page_size, int(asked.asked("per_page", "30"))), int(asked.asked("page", "1"))
         shown = items[(number - 1) * size : number * size]
-        page = {**made, "check_runs": shown} if isinstance(made, dict) else shown
+        page = {**made, key: shown} if key else shown
         return page, self._link(asked, number, -(-len(items) // size))
 
     def _link(self, asked: Call, number: int, last: int) -> dict[str, str]:
@@ -381,9 +427,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _send(self, status: int, text: str, headers: Mapping[str, str] = {}) -> None:
-        body = text.encode()
+        self._send_bytes(status, text.encode(), "application/json; charset=utf-8", headers)
+
+    def _send_bytes(self, status: int, body: bytes, kind: str, headers: Mapping[str, str] = {}) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json; charset=utf-8", **headers}.items():
+        for name, value in {"Content-Type": kind, **headers}.items():
             self.send_header(name, value)
         if status != 204:
             self.send_header("Content-Length", str(len(body)))

@@ -16,12 +16,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "fetch": ("tracker.cli.fetch", "Bring the results of a GitHub run into a folder."),
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
+        "report": ("tracker.cli.report", "Write a comparison as a page with charts."),
         "comment": ("tracker.cli.comment", "Put the verdict into one comment of a pull request."),
         "deliver": ("tracker.cli.deliver", "Send errands that another job has kept in a file."),
+        "mail": ("tracker.cli.mail", "Mail the verdict, in text and HTML."),
         "changelog": ("tracker.cli.changelog", "Draft, append and check entries of perf-changelog.yaml."),
         "claims": ("tracker.cli.claims", "Hold the numbers that a text claims against what was measured."),
         "lint-text": ("tracker.cli.lint_text", "Check a bilingual text by the mechanical rules."),
-        "store": ("tracker.cli.store", "Look at, rebuild or export the store."),
+        "store": ("tracker.cli.store", "Look at, rebuild, export, pull or push the store."),
         "demo": ("tracker.cli.demo", "Judge the last image bump of a simulated history."),
         "schema": ("tracker.cli.schema", "Print the JSON Schema of compare's json output."),
     }
@@ -56,6 +58,7 @@ Exit codes:
   1  an error, told on stderr with what to do
   2  wrong use
   3  the condition of --fail-on holds
+  4  --fail-on was given and nothing could be judged: no result, or no baseline
 """
 
 

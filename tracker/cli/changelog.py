@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tracker.cli.options import store_options
+from tracker.cli.options import events_option, known_events, store_options
 
 if TYPE_CHECKING:
     from store.changelog import Entry
@@ -36,6 +36,7 @@ def question_options(command: Command) -> Command:
                      help="English items alone, or each with its Chinese twin."),
         click.option("--pull-request", type=int, help="Number for the link.  [default: the placeholder XXX]"),
         MASTER,
+        events_option,
         store_options,
     )  # fmt: skip
     for option in reversed(options):
@@ -105,8 +106,8 @@ def resolve(main: Path, branch: Path, pull_request: int) -> None:
 def _entries(candidate: str, asked: dict[str, Any]) -> tuple[Entry, ...]:
     from tracker import jobs, texts
 
-    question = jobs.Question(candidate, asked["against"])
-    where = jobs.Where.of(asked["store"], asked["archive"])
+    question = jobs.Question(candidate, asked["against"], events=known_events(asked["events"]))
+    where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
     wanted = texts.Entries(asked["lang"], asked["pull_request"], _plan(asked["masters"]))
     return texts.changelog_entries(question, where, wanted)
 

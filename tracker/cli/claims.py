@@ -33,6 +33,7 @@ def command(
     form: str,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
 ) -> None:
     """Find the numbers that TEXT claims, and answer verified, contradicted or unverifiable.
 
@@ -48,7 +49,8 @@ def command(
     if text and len(text) < 256 and "\n" not in text and Path(text).is_file():
         raise click.UsageError(f"{text} is a file: give --pull-request-body {text} to read what it claims")
     question = jobs.Question(candidate, against)
-    found = texts.check_claims(text or (body.read() if body else ""), question, jobs.Where.of(store, archive))
+    where = jobs.Where.of(store, archive, withdrawals)
+    found = texts.check_claims(text or (body.read() if body else ""), question, where)
     click.echo(answers.FORMS[form](found))
     if any(one.answer is Answer.CONTRADICTED for one in found):
         raise click.exceptions.Exit(3)

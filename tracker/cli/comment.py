@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tracker.cli.options import language_option, store_options
+from tracker.cli.options import events_option, known_events, language_option, store_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ def sending_options(command: Command) -> Command:
     options = (
         click.option("--repo", envvar="GITHUB_REPOSITORY", show_envvar=True, metavar="OWNER/NAME"),
         click.option(
-            "--author", default="github-actions[bot]", show_default=True, help="Login that the token writes as."
+            "--author", help="Login that the token writes as.  [default: the app's own, else github-actions[bot]]"
         ),
         click.option("--api", envvar="GITHUB_API_URL", default="https://api.github.com", show_envvar=True),
         click.option("--send", is_flag=True, help="Send; without it the errands are printed."),
@@ -42,6 +42,7 @@ def sending_options(command: Command) -> Command:
 @click.option("--against", default="previous", show_default=True, metavar="BASELINE")
 @click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Write what was not sent here.")
 @sending_options
+@events_option
 @language_option
 @store_options
 def command(candidate: str, pull_request: int, against: str, keep: Path | None, **asked: Any) -> None:
@@ -50,8 +51,9 @@ def command(candidate: str, pull_request: int, against: str, keep: Path | None, 
     from tracker import jobs
     from tracker.cli import output
 
-    where = jobs.Where.of(asked["store"], asked["archive"])
-    chosen = output.chosen(jobs.compare(jobs.Question(candidate, against), where))
+    where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
+    question = jobs.Question(candidate, against, events=known_events(asked["events"]))
+    chosen = output.chosen(jobs.compare(question, where))
     body, notice = render.render(chosen, "comment", asked["lang"]), render.render(chosen, "short", "both")
     errands = [outbox.Comment.of(pull_request, body, notice)]
     if keep is not None and not asked["send"]:
@@ -75,12 +77,13 @@ def send(errands: Any, keep: Path | None, **asked: Any) -> None:
 
 
 def _connection(asked: dict[str, Any]) -> Any:
-    from reports.channels.github import Connection
-    from store.records import Trouble
+    from reports.channels.github import ACTIONS, Connection
+    from store.credentials import WRITING, credentials
+    from store.github import Access, Reader
 
-    if not asked["repo"]:
+    repository, api = asked["repo"], asked["api"].rstrip("/")
+    if not repository:
         raise click.UsageError("--send needs --repo OWNER/NAME")
-    token = os.environ.get("GITHUB_TOKEN", "")
-    if not token:
-        raise Trouble("--send needs a token that may write comments: put it into GITHUB_TOKEN")
-    return Connection(asked["repo"], token, asked["author"], asked["api"])
+    with Reader(Access(repository, credentials(os.environ, repository, api, WRITING), api)) as reader:
+        token, login = reader.identity()
+    return Connection(repository, token, asked["author"] or login or ACTIONS, api)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import language_option, store_options
+from tracker.cli.options import events_option, known_events, language_option, store_options
 
 EPILOG = """\b
 Examples:
   tracker compare                                   the newest run against the one before
   tracker compare run:27489075807 --against last-good
   tracker compare ./artifacts --format markdown --lang both --out summary.md
-  tracker compare --fail-on regression              exit code 3 when something got worse
+  tracker compare --fail-on regression              exit code 3 when something got worse, 4 when nothing was judged
 
 \b
 Baselines (--against):
@@ -32,8 +32,15 @@ FAILING = ("regression", "suspected", "never")
 @click.option("--against", default="previous", show_default=True, metavar="BASELINE", help="What to compare with.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Judge these metrics only; may be repeated.")
 @click.option("--thresholds", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Pass marks of evals.")
+@events_option
 @click.option("--format", "form", type=click.Choice(FORMATS), help="[default: table on a terminal, json in a pipe]")
-@click.option("--fail-on", type=click.Choice(FAILING), default="never", show_default=True, help="Exit with 3 if so.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(FAILING),
+    default="never",
+    show_default=True,
+    help="Exit with 3 if so, with 4 if nothing could be judged.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of to stdout.")
 @language_option
 @store_options
@@ -42,12 +49,14 @@ def command(
     against: str,
     metrics: tuple[str, ...],
     thresholds: Path | None,
+    events: Path | None,
     form: str | None,
     fail_on: str,
     out: Path | None,
     lang: str,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
 ) -> None:
     """Judge CANDIDATE against its history.
 
@@ -59,9 +68,11 @@ def command(
     from tracker.cli import output
 
     marks = load(thresholds) if thresholds else None
-    question = jobs.Question(candidate, against, metrics, marks)
-    answer = jobs.compare(question, jobs.Where.of(store, archive))
+    question = jobs.Question(candidate, against, metrics, marks, known_events(events))
+    answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
     output.show(answer, form or _default_form(out), lang, out)
+    if fail_on != "never" and not output.is_judged(answer):
+        raise click.exceptions.Exit(4)
     if output.fails(answer, fail_on):
         raise click.exceptions.Exit(3)
 

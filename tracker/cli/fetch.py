@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,28 @@ Examples:
 SHOWN = 5
 """Names in one line of the summary."""
 
+NOTES = {
+    "attempt_gone": "attempt {attempt}: GitHub has it no longer",
+    "unknown_commit": "GitHub does not show commit {sha:.12}: without its configs, what was expected is not known",
+    "no_configs": "no master config at commit {sha:.12}: what was expected is not known",
+    "configs_too_large": "the configs at commit {sha:.12} are left on GitHub: {flaw}",
+    "reuse_pull_requests": "nothing was reused: the commit was merged by {count} pull requests, not by one",
+    "reuse_not_merged": "nothing was reused: pull request {pull} is not merged",
+    "reuse_unauthorised": "nothing was reused: {login} ({association}) may not ask for the reuse of a sweep",
+    "reuse_full_labels": "nothing was reused: the pull request has {count} labels of a full sweep ({labels}), not one",
+    "reuse_partial_sweep": "nothing was reused: the pull request has a label of a partial sweep ({labels})",
+    "reuse_run_missing": "nothing was reused: GitHub has no run {run}, which the comment names",
+    "reuse_other_workflow": "nothing was reused: run {run} is of another workflow ({workflow})",
+    "reuse_other_event": "nothing was reused: run {run} is of no pull request (event {event})",
+    "reuse_not_completed": "nothing was reused: run {run} is {status}",
+    "reuse_other_head": "nothing was reused: commit {sha:.12} of run {run} is none of the pull request",
+    "reuse_later_run": "nothing was reused: run {run} began after the merge",
+    "reuse_no_results": "nothing was reused: run {run} has no results",
+    "reuse_expired": "reused, but lost on GitHub: the results of run {run} expired, the last on {on}",
+    "reuse_no_run": "nothing was reused: {runs} sweeps of the pull request succeeded, and none of them has results",
+}
+"""What is said of a note of a fetch, by its code."""
+
 _ID = re.compile(r"(?P<id>[1-9]\d{0,17})(?:/(?P<attempt>[1-9]\d{0,5}))?")
 
 
@@ -36,23 +60,31 @@ _ID = re.compile(r"(?P<id>[1-9]\d{0,17})(?:/(?P<attempt>[1-9]\d{0,5}))?")
 def command(run: str, repo: str | None, into: Path | None, api: str) -> None:
     """Bring the results of a GitHub run into a folder that `tracker ingest` reads.
 
-    RUN is an id, id/attempt or the address of a run. The token is read from GITHUB_TOKEN. The folder appears when
-    everything has arrived; a second fetch brings only what is new. Logs stay where they are.
+    RUN is an id, id/attempt or the address of a run. A run on main that published the sweep of its pull request brings
+    that sweep too, into DIR-source-ID. The token is read from GITHUB_TOKEN, or asked for by the app of GITHUB_APP_ID
+    and GITHUB_APP_PRIVATE_KEY. The folder appears when everything has arrived; a second fetch brings only what is new.
+    Logs stay where they are.
     """
-    from store.fetch import fetch
+    found, folder = bring(link_of(run, repo, "RUN"), api, into)
+    click.echo("\n".join(told(found, folder)))
+    click.echo(f"next: tracker ingest {shlex.join(map(str, folders(found, folder)))}")
+
+
+def bring(link: RunLink, api: str, into: Path | None) -> tuple[tuple[Fetched, ...], Path]:
+    """Fetch a run, and the sweep that it published; gives also the folder in the words of the caller."""
+    from store.credentials import credentials
+    from store.fetch import fetch_with_source
     from store.github import Access, Reader
     from tracker.cli import progress
 
-    link = _link(run, repo)
-    access = Access(link.repository, os.environ.get("GITHUB_TOKEN", ""), api.rstrip("/"))
-    folder = into or Path(str(link.id))
+    api, folder = api.rstrip("/"), into or Path(str(link.id))
+    access = Access(link.repository, credentials(os.environ, link.repository, api), api)
     with Reader(access) as reader, progress.watching("artifacts fetched") as watch:
-        found = fetch(link, reader, folder, watch)
-    click.echo("\n".join(_told(found, folder)))
+        return fetch_with_source(link, reader, folder, watch), folder
 
 
-def _link(text: str, repository: str | None) -> RunLink:
-    """The run that the words mean; an address names its repository, and --repo is for a bare id."""
+def link_of(text: str, repository: str | None, hint: str) -> RunLink:
+    """The run that the words of an argument or option mean; --repo is for a bare id, an address names its own."""
     from store.runs import RunLink, parse_url
 
     address = parse_url(text)
@@ -60,10 +92,30 @@ def _link(text: str, repository: str | None) -> RunLink:
         return address
     found = _ID.fullmatch(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no id, id/attempt or address of a run", param_hint="RUN")
+        raise click.BadParameter(f"{text!r} is no id, id/attempt or address of a run", param_hint=hint)
     if not repository:
         raise click.UsageError("an id alone does not say where the run ran: give --repo OWNER/NAME, or its address")
     return RunLink(repository, int(found["id"]), int(found["attempt"]) if found["attempt"] else None)
+
+
+def told(fetches: Sequence[Fetched], folder: Path) -> Iterator[str]:
+    """What came of a run and of the sweep that it published; each line as it may stand on a terminal."""
+    from reports.escapes import plain
+
+    for number, (found, where) in enumerate(zip(fetches, folders(fetches, folder), strict=True)):
+        lines = [_published(found.folder)] if number else []
+        yield from map(plain, [*lines, *_told(found, where)])
+
+
+def folders(fetches: Sequence[Fetched], folder: Path) -> list[Path]:
+    """Where the fetches lie, in the words of the caller."""
+    return [folder, *(folder.with_name(found.folder.name) for found in fetches[1:])]
+
+
+def _published(folder: Path) -> str:
+    reuse = json.loads((folder / "reuse.json").read_bytes())
+    pull, login = reuse["source_pr_number"], reuse["comment"]["login"]
+    return f"it measured nothing: it published the sweep of pull request {pull}, as asked by {login}"
 
 
 def _told(found: Fetched, folder: Path) -> Iterator[str]:
@@ -77,9 +129,10 @@ def _told(found: Fetched, folder: Path) -> Iterator[str]:
         yield f"unreadable: {artifact.name} ({artifact.id}): {reason}"
     if found.skipped:
         yield f"no results, left on GitHub: {len(found.skipped)} ({_names(found.skipped)})"
+    for note in found.notes:
+        yield NOTES[note.code].format(**dict(note.values))
     if found.run.status != "completed":
         yield f"the run is {found.run.status}: fetch again later for what it uploads until then"
-    yield f"next: tracker ingest {folder}"
 
 
 def _count(number: int) -> str:

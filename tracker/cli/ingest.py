@@ -19,6 +19,7 @@ EPILOG = """\b
 Examples:
   tracker ingest ./artifacts                       a folder of downloaded artifacts
   tracker ingest results_bmk.zip --run run.json    with the GitHub run object
+  tracker ingest --run 27489075807 --repo SemiAnalysisAI/InferenceX   fetch it from GitHub and land it
   tracker ingest agg_bmk.json --run-id 27489075807 --attempt 2 \\
       --started-at 2026-06-14T06:43:25Z --event push --head-branch main \\
       --workflow .github/workflows/run-sweep.yml
@@ -38,10 +39,16 @@ RUN_FIELDS = {
 
 
 @click.command(epilog=EPILOG)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[PATH...]")
+@click.option("--run", metavar="FILE|URL|ID[/ATTEMPT]", help="File of a GitHub run object; or a run to fetch.")
+@click.option("--repo", envvar="GITHUB_REPOSITORY", show_envvar=True, metavar="OWNER/NAME", help="Where it ran.")
 @click.option(
-    "--run", "run_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="GitHub run object."
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of what is fetched.  [default: ./ID]",
 )
+@click.option("--api", envvar="GITHUB_API_URL", default="https://api.github.com", show_envvar=True)
 @click.option("--run-id", type=int, help="Run that the rows belong to, when no file says so.")
 @click.option("--attempt", type=click.IntRange(min=1), help="Attempt of the run.  [default: 1]")
 @click.option(
@@ -58,36 +65,77 @@ RUN_FIELDS = {
 @store_options
 def command(
     paths: tuple[Path, ...],
-    run_file: Path | None,
+    run: str | None,
+    repo: str | None,
+    into: Path | None,
+    api: str,
     official: bool,
     strict: bool,
     dry_run: bool,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
     **fields: Any,
 ) -> None:
     """Land the artifacts of sweeps in the store.
 
     PATH is a folder as laid by artifact download, a zip, a json of InferenceX (agg_bmk, agg_*, agg_eval_all, eval_*),
     an answer of its public API, the dashboard's CSV, or a run bundle. Landing the same thing twice adds nothing; a row
-    that cannot be read is kept and counted.
+    that cannot be read is kept and counted. With the id or the address of a run in --run it is fetched first, as
+    `tracker fetch` does.
     """
     from tracker import jobs
     from tracker.cli import progress, summary
 
-    landing = jobs.Landing(_run(run_file, fields), official, dry_run)
+    given = {name: value for name, value in fields.items() if value is not None}
+    file = Path(run) if run and Path(run).is_file() else None
+    if run and file is None:
+        _refuse_mix(paths, given)
+        paths = _fetched(run, repo, into, api)
+    elif into or not paths:
+        raise click.UsageError(_INTO if into else _NOTHING)
+    landing = jobs.Landing(_run(file, given), official, dry_run)
     with progress.watching("rows read") as watch:
-        found = jobs.ingest(paths, jobs.Where.of(store, archive), landing, watch)
+        found = jobs.ingest(paths, jobs.Where.of(store, archive, withdrawals), landing, watch)
     click.echo(summary.ingested(found, dry_run=dry_run))
     if strict and (found.rejections or found.unmapped):
         raise click.exceptions.Exit(1)
+
+
+_NOTHING = "nothing to land: name a PATH, or a run to fetch with --run ID or --run URL"
+_INTO = "--into names the folder of a run that is fetched: give it with --run ID or --run URL"
+
+
+def _refuse_mix(paths: tuple[Path, ...], given: Mapping[str, Any]) -> None:
+    """What is said of a run that GitHub describes itself would be a second word on the same thing."""
+    if paths:
+        raise click.UsageError(
+            f"--run with an id or an address fetches all that is landed: leave {paths[0]} out, "
+            "or give --run the file of a run object"
+        )
+    if given:
+        option = min(given).replace("_", "-")
+        raise click.UsageError(
+            f"GitHub says what --{option} says: leave it out, or name an attempt with --run ID/ATTEMPT"
+        )
+
+
+def _fetched(run: str, repo: str | None, into: Path | None, api: str) -> tuple[Path, ...]:
+    """Bring a run from GitHub, with the sweep that it published; gives the folders."""
+    from tracker.cli.fetch import bring, folders, link_of, told
+
+    if run.lower().endswith(".json"):
+        raise click.BadParameter(f"there is no file {run!r}", param_hint="--run")
+    found, folder = bring(link_of(run, repo, "--run"), api, into)
+    click.echo("\n".join(told(found, folder)))
+    return tuple(folders(found, folder))
 
 
 def _run(file: Path | None, fields: Mapping[str, Any]) -> Run | None:
     """The run that the options describe: the fields of the file, and what is said beside it."""
     from store.runs import parse_run
 
-    given = {RUN_FIELDS[option]: _plain(value) for option, value in fields.items() if value is not None}
+    given = {RUN_FIELDS[option]: _plain(value) for option, value in fields.items()}
     if file is None and not given:
         return None
     try:

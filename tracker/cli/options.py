@@ -12,7 +12,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def store_options(command: Command) -> Command:
-    """`--store` and `--archive`; the archive stands beside the store unless it is named."""
+    """`--store`, `--archive` and `--withdrawals`; the last two stand beside the store unless they are named."""
+    withdrawals = click.option(
+        "--withdrawals",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        envvar="TRACKER_WITHDRAWALS",
+        show_envvar=True,
+        help="Runs and points not to be used.  [default: beside the store, .withdrawals.yaml for .duckdb]",
+    )
     archive = click.option(
         "--archive",
         type=click.Path(path_type=Path, file_okay=False),
@@ -29,7 +36,7 @@ def store_options(command: Command) -> Command:
         show_envvar=True,
         help="Database file.",
     )
-    return store(archive(command))
+    return store(archive(withdrawals(command)))
 
 
 def language_option(command: Command) -> Command:
@@ -42,3 +49,22 @@ def language_option(command: Command) -> Command:
         envvar="TRACKER_LANG",
         help="Language of the words; numbers are the same.",
     )(command)
+
+
+def events_option(command: Command) -> Command:
+    """`--events FILE`: changes of the test harness that the user knows beside the shipped ones."""
+    return click.option(
+        "--events",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        envvar="TRACKER_EVENTS",
+        show_envvar=True,
+        help="Events of the test harness beside the shipped ones (docs/events.md).",
+    )(command)
+
+
+def known_events(events: Path | None) -> Any:
+    """The events of a file with the shipped ones, or those alone."""
+    from tracker.eventfile import load
+    from tracker.events import EVENTS
+
+    return EVENTS if events is None else load(events)

@@ -56,10 +56,29 @@ def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=not text.endswith("\n"))
         return
+    write(text, out, "--out")
+
+
+def write(content: str | bytes, out: Path, option: str) -> None:
+    """Write a text or bytes to the file that an option names."""
     try:
-        out.write_text(text, encoding="utf-8")
+        out.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as flaw:
-        raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with --out") from flaw
+        raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with {option}") from flaw
+
+
+def make(folder: Path, option: str) -> None:
+    """Make the folder that an option names, where it does not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as flaw:
+        raise Trouble(f"{folder} cannot be made: {flaw.strerror or flaw}; name another one with {option}") from flaw
+
+
+def is_judged(answer: Comparison) -> bool:
+    """True when anything was held against a baseline or a threshold: "no data" is not "no regression"."""
+    named = (one for one in answer.findings if facts.decides(one))
+    return any(one.verdict is not Verdict.NO_BASELINE or None not in facts.gate(one) for one in named)
 
 
 def fails(answer: Comparison, fail_on: str) -> bool:

@@ -1,0 +1,229 @@
+"""Pictures of a comparison for mails and files: Vega-Lite specifications, and small PNG images drawn without a browser.
+
+Needs the extra `charts`. The page of `reports.page` draws its own. Colours are those of Okabe and Ito, which people
+with any colour vision tell apart; the sides differ by shape and line too. The ground is white in every theme.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from reports import captions, escapes, phrases, shapes
+from reports.language import Language, Phrase, Value
+from store.records import Comparison, Trouble
+
+Spec: TypeAlias = dict[str, Any]
+
+FAMILY = "Tracker Sans SC"
+FONT = Path(__file__).parent / "fonts" / "TrackerSansSC-subset.otf"
+"""Noto Sans CJK SC with the characters of the catalogs only (`.ci/make-font`); its licence stands beside it."""
+
+MAIL_BYTES = 40_000
+"""A picture in a mail is no larger: some twenty of them still pass every mail server."""
+
+BEFORE, AFTER, BUMP, LIMIT = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+_WIDTH, _HEIGHT, _SCALE, _COLOURS = 460, 240, 1.5, 64
+_EXAMS = 16
+"""Scores in one picture: as many as are legible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture in one language: a name for its file, its Vega-Lite specification and its alternative text."""
+
+    name: str
+    spec: Spec
+    alt: str
+
+    def png(self) -> bytes:
+        """The picture as PNG with a palette, at most `MAIL_BYTES`."""
+        return _small(_drawn(self.spec))
+
+
+def pictures(comparison: Comparison, lang: str, most: int = 8) -> tuple[Picture, ...]:
+    """Pictures of the curves that moved or could not be decided, worst first, then one of the evals."""
+    found: list[Picture] = []
+    for number, curve in enumerate(shapes.moved(shapes.curves(comparison))[:most], 1):
+        if curve.spots:
+            alt = _said(lang, captions.curve_whole(curve))
+            found.append(Picture(f"{number:02d}-curve", curve_spec(curve, lang), alt))
+        if curve.history:
+            alt = _said(lang, captions.history(curve))
+            found.append(Picture(f"{number:02d}-history", history_spec(curve, lang), alt))
+    if exams := shapes.exams(comparison)[:_EXAMS]:
+        found.append(Picture("evals", exam_spec(exams, lang), _said(lang, captions.exams(exams))))
+    return tuple(found)
+
+
+def _said(lang: str, value: Value) -> str:
+    return Language(lang).say(value, escapes.clean)
+
+
+# ---- specifications ------------------------------------------------------------------------------------------
+
+
+def curve_spec(curve: shapes.Curve, lang: str) -> Spec:
+    """Throughput per GPU against interactivity, before and after, with the intervals that are known."""
+    alt, word = _altair(), _words(lang)
+    rows = [row for spot in curve.spots for row in _sides(spot, word)]
+    x = alt.X("pace:Q", title=word["interactivity"]).scale(zero=False, padding=10)
+    y = alt.Y("speed:Q", title=word["throughput"]).scale(zero=False, padding=10)
+    side = _by_side(alt, word)
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=side)
+    line = base.mark_line().encode(y=y, order="conc:Q", strokeDash=_dashes(alt, word))
+    spots = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=_shapes(alt, word))
+    ends = base.transform_filter("isValid(datum.low)").mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
+    names = (
+        base.transform_filter(alt.datum.conc_text != "")
+        .mark_text(dx=8, dy=-7, align="left")
+        .encode(y=y, text="conc_text:N", color=alt.value("#444"))
+    )
+    return _finished(alt, [line, ends, spots, names], _title(curve, lang))
+
+
+def _sides(spot: shapes.Spot, word: Mapping[str, str]) -> Iterable[Spec]:
+    """A row per side of a point; the candidate's has the interval and the concurrency."""
+    if spot.before:
+        pace, speed = spot.before
+        yield {"side": word["baseline"], "conc": spot.conc, "conc_text": "", "pace": pace, "speed": speed}
+    if spot.after:
+        pace, speed = spot.after
+        ends = {"low": spot.low, "high": spot.high} if spot.low is not None and spot.high is not None else {}
+        text = f"c{spot.conc}"
+        yield {"side": word["candidate"], "conc": spot.conc, "conc_text": text, "pace": pace, "speed": speed, **ends}
+
+
+def history_spec(curve: shapes.Curve, lang: str) -> Spec:
+    """The runs of a curve beside their median, with a line where the image changed."""
+    alt, word = _altair(), _words(lang)
+    rows = [
+        {
+            "at": f"{mark.started_at:%Y-%m-%dT%H:%M:%SZ}",
+            "level": mark.level,
+            "side": word["candidate" if mark.is_candidate else "baseline"],
+            "bump": mark.is_bumped,
+            "bump_text": word["bump"],
+        }
+        for mark in curve.history
+    ]
+    x = (
+        alt.X("at:T", title=word["started"])
+        .axis(format="%Y-%m-%d", labelOverlap="greedy")
+        .scale(type="utc", padding=10)
+    )
+    y = alt.Y("level:Q", title=word["level"]).axis(format=".0%").scale(zero=False, padding=10)
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x)
+    bumps = base.transform_filter("datum.bump").mark_rule(strokeDash=[5, 4], color=BUMP)
+    names = (
+        base.transform_filter("datum.bump")
+        .mark_text(align="right", dx=-4, baseline="bottom", color="#7a3b63")
+        .encode(y=alt.value(_HEIGHT - 4), text="bump_text:N")
+    )
+    line = base.mark_line(color=BEFORE).encode(y=y)
+    spots = base.mark_point(filled=True, size=55, opacity=1).encode(
+        y=y, color=_by_side(alt, word), shape=_shapes(alt, word)
+    )
+    return _finished(alt, [bumps, line, spots, names], _title(curve, lang))
+
+
+def exam_spec(exams: Sequence[shapes.Exam], lang: str) -> Spec:
+    """Scores with one standard error, the baseline's beside them, and the threshold."""
+    alt, word = _altair(), _words(lang)
+    rows = [row for exam in exams for row in _scores(exam, word)]
+    name = alt.Y("name:N", title=None, sort=None).axis(labelLimit=260)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=name)
+    x = alt.X("score:Q", title=word["score"]).scale(zero=False)
+    errors = base.transform_filter("isValid(datum.low)").mark_rule(color=AFTER).encode(x=alt.X("low:Q"), x2="high:Q")
+    limits = base.transform_filter("isValid(datum.limit)").mark_tick(color=LIMIT, thickness=2).encode(x="limit:Q")
+    spots = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=x, color=_by_side(alt, word), shape=_shapes(alt, word)
+    )
+    title = f"{word['score']} · {word['error']} · {word['threshold']}"
+    return _finished(alt, [limits, errors, spots], title, height=24 * len(exams) + 20)
+
+
+def _scores(exam: shapes.Exam, word: Mapping[str, str]) -> Iterable[Spec]:
+    name = escapes.clean(phrases.full_label(exam.finding))
+    if exam.before is not None:
+        yield {"name": name, "side": word["baseline"], "score": exam.before}
+    ends = {} if exam.error is None else {"low": exam.score - exam.error, "high": exam.score + exam.error}
+    limit = {} if exam.threshold is None else {"limit": exam.threshold}
+    yield {"name": name, "side": word["candidate"], "score": exam.score, **ends, **limit}
+
+
+def _title(curve: shapes.Curve, lang: str) -> str:
+    return f"{escapes.clean(phrases.label(curve.row))} · {_said(lang, phrases.verdict_name(curve.verdict))}"
+
+
+@cache
+def _words(lang: str) -> Mapping[str, str]:
+    return MappingProxyType({name: _said(lang, Phrase(msgid)) for name, msgid in captions.WORDS.items()})
+
+
+def _scaled(alt: Any, channel: Callable[..., Any], word: Mapping[str, str], values: Sequence[Any]) -> Any:
+    domain = [word["baseline"], word["candidate"]]
+    return channel("side:N", title=None).scale(alt.Scale(domain=domain, range=list(values)))
+
+
+def _by_side(alt: Any, word: Mapping[str, str]) -> Any:
+    legend = {"orient": "bottom", "symbolDash": [1, 0], "symbolStrokeWidth": 0, "offset": 6}
+    return _scaled(alt, alt.Color, word, (BEFORE, AFTER)).legend(**legend)
+
+
+def _shapes(alt: Any, word: Mapping[str, str]) -> Any:
+    return _scaled(alt, alt.Shape, word, ("circle", "diamond"))
+
+
+def _dashes(alt: Any, word: Mapping[str, str]) -> Any:
+    return _scaled(alt, alt.StrokeDash, word, ([5, 4], [1, 0])).legend(None)
+
+
+def _finished(alt: Any, layers: Sequence[Any], title: str, height: int = _HEIGHT) -> Spec:
+    chart = alt.layer(*layers).properties(width=_WIDTH, height=height, title=title, background="white")
+    spec: Spec = chart.configure(font=FAMILY).configure_title(anchor="start", fontSize=13, limit=_WIDTH).to_dict()
+    return spec
+
+
+# ---- images --------------------------------------------------------------------------------------------------
+
+
+def _drawn(spec: Spec) -> bytes:
+    convert = _with_font()
+    png: bytes = convert.vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[])
+    return png
+
+
+def _small(png: bytes) -> bytes:
+    """The same picture with a palette: a third of the bytes."""
+    image = _needed("PIL.Image")
+    out = io.BytesIO()
+    image.open(io.BytesIO(png)).convert("RGB").quantize(_COLOURS).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+@cache
+def _with_font() -> Any:
+    convert = _needed("vl_convert")
+    convert.register_font_directory(str(FONT.parent))
+    return convert
+
+
+def _altair() -> Any:
+    return _needed("altair")
+
+
+def _needed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as flaw:
+        lacking = name.split(".", maxsplit=1)[0]
+        raise Trouble(
+            f"pictures need the extra charts ({lacking} is not there): pip install 'sweep-tracker[charts]'"
+        ) from flaw

@@ -1,0 +1,126 @@
+"""Buckets of real servers on loopback, S3 and Google's: what is pushed is listed, read, and never written over."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from store.buckets import Bucket
+from store.records import Trouble
+from store.travel import Carried, Folder, carry, plan
+from tests.cli import Tracker
+from tests.travellers import FINDING, content, filled, judged
+
+ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """The address of an S3 server."""
+    pytest.importorskip("moto.server", reason="an S3 server for the test: pip install 'moto[s3]' flask flask-cors")
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    served = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    served.start()
+    host, port = served.get_host_and_port()
+    yield f"http://{host}:{port}"
+    served.stop()
+
+
+@pytest.fixture(scope="module")
+def gs() -> Iterator[str]:
+    """The address of a server that speaks like Google Cloud Storage."""
+    package = pytest.importorskip(
+        "gcp_storage_emulator.server", reason="a server for the test: pip install gcp-storage-emulator"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    served = package.create_server("127.0.0.1", port, in_memory=True)
+    served.start()
+    yield f"http://127.0.0.1:{port}"
+    served.stop()
+
+
+@pytest.fixture(params=["s3", "gs"])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty bucket; the environment leads to its server and has its keys."""
+    endpoint = request.getfixturevalue(request.param)
+    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+    for name, value in {**keys, **dict.fromkeys(ENDPOINTS, endpoint), "NO_PROXY": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    name, host = f"bucket-{secrets.token_hex(4)}", endpoint.removeprefix("http://")
+    if request.param == "s3":
+        system = fs.S3FileSystem(endpoint_override=host, scheme="http", allow_bucket_creation=True)
+    else:
+        system = fs.GcsFileSystem(endpoint_override=host, scheme="http", anonymous=True, project_id="test")
+    system.create_dir(name)
+    return f"{request.param}://{name}"
+
+
+def pushed(root: Path, there: Bucket) -> Carried:
+    return carry(plan(Folder(root).sizes(), there.sizes()), Folder(root), there)
+
+
+def test_what_was_pushed_is_pulled_whole(tmp_path: Path, bucket: str) -> None:
+    root, target = filled(tmp_path / "a", *range(1, 9), -5), tmp_path / "b"
+    judged(tmp_path / "a", "2/1 against previous", FINDING)
+    there = Bucket(f"{bucket}/deep/prefix/")
+    assert there.sizes() == {}
+    assert pushed(root, there).files == 10
+    assert pushed(root, there) == Carried(0, 0, 10, (), ())
+    found = carry(plan(there.sizes(), {}), there, Folder(target))
+    assert (found.files, found.refused) == (10, ())
+    assert content(target) == content(root)
+
+
+def test_what_another_prefix_holds_and_strangers_stay_there(tmp_path: Path, bucket: str) -> None:
+    root = filled(tmp_path / "a", 1)
+    pushed(root, Bucket(f"{bucket}/one"))
+    Bucket(f"{bucket}/one").write("README.md", b"hello")
+    assert Bucket(f"{bucket}/on").sizes() == {}
+    there = Bucket(f"{bucket}")
+    assert plan(there.sizes(), {}).strangers[0] == "one/README.md"
+    assert plan(Bucket(f"{bucket}/one").sizes(), {}).strangers == ("README.md",)
+
+
+def test_a_file_that_differs_there_is_not_written_over(tmp_path: Path, bucket: str) -> None:
+    root, there = filled(tmp_path / "a", 1, 2), Bucket(f"{bucket}/x")
+    name = min(content(root))
+    there.write(name, b"half")
+    found = pushed(root, there)
+    assert (found.files, len(found.refused)) == (1, 1)
+    assert there.read(name) == b"half"
+
+
+def test_a_bucket_that_is_not_there_is_no_empty_store(bucket: str) -> None:
+    with pytest.raises(Trouble, match="there is no bucket"):
+        Bucket(f"{bucket}-misspelt/x").sizes()
+
+
+def test_a_server_that_is_not_there_is_told_without_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "SECRET-KEY",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    }
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Trouble, match="cannot be listed") as raised:
+        Bucket("s3://bucket/x").sizes()
+    assert "SECRET-KEY" not in str(raised.value)
+    assert "AWS_ACCESS_KEY_ID" in str(raised.value)
+
+
+def test_the_command_pushes_and_pulls(tracker: Tracker, bucket: str) -> None:
+    filled(tracker.folder, 1, 2)
+    where = ["--store", tracker.folder / "store.duckdb", "--archive", tracker.folder / "archive"]
+    said = tracker("store", "push", f"{bucket}/x", *where)
+    assert (said.code, said.out.split(",")[0]) == (0, f"pushed to {bucket}/x: 2 files")
+    assert tracker("store", "pull", f"{bucket}/x").out.splitlines()[1] == "loaded 2 files: 2 points, 0 scores"

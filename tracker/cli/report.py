@@ -1,0 +1,85 @@
+"""`tracker report`: a comparison as a page that opens anywhere, and as pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracker.cli.options import language_option, store_options
+
+if TYPE_CHECKING:
+    from store.records import Comparison
+
+EPILOG = """\b
+Examples:
+  tracker report --html report.html                     the newest run against the one before
+  tracker report run:27489075807 --against last-good --html report.html --lang zh
+  tracker report --charts ./charts --lang both          PNG files with their alternative texts
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("candidate", default="latest")
+@click.option("--against", default="previous", show_default=True, metavar="BASELINE", help="What to compare with.")
+@click.option("--thresholds", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Pass marks of evals.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to this file.")
+@click.option("--charts", type=click.Path(file_okay=False, path_type=Path), help="Write pictures into this folder.")
+@language_option
+@store_options
+def command(
+    candidate: str,
+    against: str,
+    thresholds: Path | None,
+    html: Path | None,
+    charts: Path | None,
+    lang: str,
+    store: Path,
+    archive: Path | None,
+) -> None:
+    """Judge CANDIDATE against its history and write it as a page, as pictures, or both.
+
+    CANDIDATE and BASELINE are what `tracker compare` takes. The page is one file that loads nothing from anywhere:
+    the verdict, filters, charts, a table of every row with its runs, and the reason of everything that was set apart,
+    in all languages with a switch; --lang is the one it opens in.
+
+    The pictures (extra charts) are of what moved or could not be decided: small PNG files for a mail, beside each its
+    alternative text and its Vega-Lite specification.
+    """
+    if html is None and charts is None:
+        raise click.UsageError("nothing to write: give --html FILE, --charts FOLDER, or both")
+    from store.thresholds import load
+    from tracker import jobs
+    from tracker.cli import output
+
+    marks = load(thresholds) if thresholds else None
+    answer = jobs.compare(jobs.Question(candidate, against, (), marks), jobs.Where.of(store, archive))
+    if html is not None:
+        from reports import page
+
+        output.write(page.build(answer, lang), html, "--html")
+        click.echo(f"tracker: wrote {html}", err=True)
+    if charts is not None:
+        number = _draw(answer, charts, lang)
+        click.echo(f"tracker: wrote {number} pictures to {charts}", err=True)
+
+
+def _draw(answer: Comparison, folder: Path, lang: str) -> int:
+    """Write the pictures of each language that was asked for; returns how many."""
+    from reports.charts import pictures
+    from reports.language import BILINGUAL
+    from tracker.cli import output
+
+    drawn = [
+        (folder / f"{picture.name}.{code}", picture)
+        for code in (BILINGUAL if lang == "both" else (lang,))
+        for picture in pictures(answer, code)
+    ]
+    output.make(folder, "--charts")
+    for path, picture in drawn:
+        output.write(picture.png(), Path(f"{path}.png"), "--charts")
+        output.write(f"{picture.alt}\n", Path(f"{path}.txt"), "--charts")
+        output.write(f"{json.dumps(picture.spec, ensure_ascii=False)}\n", Path(f"{path}.vl.json"), "--charts")
+    return len(drawn)
