@@ -1,4 +1,4 @@
-"""The frontier shift: at equal interactivity only, the same whichever side comes first, its intervals hold the truth."""
+"""The frontier shift: at equal interactivity only, the same whichever side is first, its intervals hold the truth."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from store.records import (
     Provenance,
     Run,
     RunKey,
+    Scope,
     Score,
     Trouble,
     Unmatched,
@@ -35,6 +36,7 @@ from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import coverage, describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
+from tracker.judge import frontiers, sweep
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
@@ -286,12 +288,15 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
     ):
         history = sides.history(past, new, baseline, chosen)
         alike = sides.comparable(past, new, history, question.events)
-        judged = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
+        settled = sides.with_learned_scales(settings, past)
+        judged = judge_frames(alike.history, alike.candidate, settled, baseline)
+        wanted = coverage.asked(new)
+        fronts = _frontiers(past, new, judged, _Asking(question, baseline, settled, wanted))
         base = sides.runs_by_text(past, judged.baseline_runs)
         eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
         taken = _withdrawn_scores(new)
         absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *alike.findings, *eval_findings)
+        found: tuple[Finding, ...] = (*judged.findings, *fronts.findings, *alike.findings, *eval_findings)
         gone = {(one.key, one.task) for one in taken}
         eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
         apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
@@ -301,7 +306,7 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
         stood_on = {str(run) for one in found for run in one.baseline_runs}
         stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
-        origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
+        origins = sides.provenance(past, new, stands)
         missed = events.missing(told.apart(apart), new.runs)
         rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
         return Comparison(
@@ -323,7 +328,38 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
             history=levels,
             earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
             provenance=origins,
+            frontiers=fronts.frontiers,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    question: Question
+    baseline: Baseline
+    settings: Settings
+    wanted: coverage.Asked
+
+
+def _frontiers(past: Store | None, new: Side, judged: sweep.Judged, asking: _Asking) -> frontiers.Judged:
+    """What every group reaches together, over all layouts of both sides.
+
+    An entry that only adds points to a curve has no frontier of its own.
+    """
+    asked, wanted = asking.question.metrics, asking.wanted
+    if past is None or wanted.adds_only or (asked and frontiers.OUTPUT not in asked):
+        return frontiers.Judged()
+    rows = sides.group_history(past, new, asking.baseline)
+    both = sides.comparable(past, replace(new, frame=new.frontier), rows, asking.question.events)
+    keys = set(both.history["series"].unique()) - new.series.keys()
+    sweeps = frontiers.Sweeps(
+        history=both.history,
+        candidate=both.candidate,
+        series={**past.series(keys), **new.series},
+        asked=frozenset(wanted.points) if wanted.is_known else None,
+    )
+    twins = {one.key for one in judged.findings if one.scope is Scope.CURVE and one.verdict in sweep.JUDGED_VERDICTS}
+    scales = asking.settings.scales or learn(rows, asking.settings)
+    return frontiers.judge_frontiers(sweeps, twins, scales, asking.settings, asking.baseline)
 
 
 def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:

@@ -108,16 +108,31 @@ def attained(speed: Floats, output: Floats, links: Ints, speeds: Floats) -> Floa
     [[5.0, 3.0, 1.6, 1.0, 1.0]]
     """
     fastest = np.take_along_axis(output, speed.argmax(axis=1, keepdims=True), axis=1)
-    best = np.repeat(fastest, len(speeds), axis=1)
-    for point in range(speed.shape[1]):
-        reached = speed[:, point, None] >= speeds
-        np.maximum(best, output[:, point, None], out=best, where=reached)
+    best = np.maximum(_stairs(speed, output, speeds), fastest)
     for one, other in links.tolist():
-        start, width = speed[:, one, None], (speed[:, other] - speed[:, one])[:, None]
-        place = (speeds - start) / np.where(width == 0, np.inf, width)
+        window = _window(speed[:, [one, other]], speeds)
+        place = speeds[window] - speed[:, one, None]
+        width = (speed[:, other] - speed[:, one])[:, None]
+        place /= np.where(width == 0, np.inf, width)
         between = output[:, one, None] + place * (output[:, other] - output[:, one])[:, None]
-        np.maximum(best, between, out=best, where=(place >= 0) & (place <= 1))
+        np.maximum(best[:, window], between, out=best[:, window], where=(place >= 0) & (place <= 1))
     return best
+
+
+def _stairs(speed: Floats, output: Floats, speeds: Floats) -> Floats:
+    """(draws, grid) The largest output of a point at least so fast."""
+    draws, wide = len(speed), len(speeds) + 1
+    reached = np.searchsorted(speeds, speed, side="right") + wide * np.arange(draws)[:, None]
+    best = np.full(draws * wide, -np.inf)
+    np.maximum.at(best, reached.ravel(), output.ravel())
+    stairs = np.maximum.accumulate(best.reshape(draws, wide)[:, ::-1], axis=1)[:, ::-1]
+    return stairs[:, 1:]
+
+
+def _window(ends: Floats, speeds: Floats) -> slice:
+    """The part of the grid that a link reaches in any draw: the rest of it is not worth looking at."""
+    first, last = np.searchsorted(speeds, [ends.min(), ends.max()], side="left")
+    return slice(int(first), min(int(last) + 1, len(speeds)))
 
 
 def shift(before: Side, after: Side, seed: int = 0, draws: int = DRAWS) -> Shift:
@@ -125,9 +140,7 @@ def shift(before: Side, after: Side, seed: int = 0, draws: int = DRAWS) -> Shift
     rng = np.random.default_rng(seed)
     shared = _shared(before, after)
     speeds = np.linspace(shared.low, shared.high, GRID) if shared.width >= LEAST_SHARED else np.empty(0)
-    measured = _gap(
-        (before.speed[None], before.output[None]), (after.speed[None], after.output[None]), before, after, speeds
-    )
+    measured = _gap(_as_measured(before), _as_measured(after), before, after, speeds)
     old, new = _drawn(before, rng, draws), _drawn(after, rng, draws)
     gaps, redrawn = measured[0], _gap(old, new, before, after, speeds)
     peak = float(after.output.max() - before.output.max())
