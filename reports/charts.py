@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from reports import captions, escapes, phrases, shapes
-from reports.language import Language, Phrase, Value
+from reports.language import BILINGUAL, Language, Phrase, Value
+from reports.picture import Picture
 from store.records import Comparison, Trouble
 
 Spec: TypeAlias = dict[str, Any]
@@ -35,31 +36,42 @@ _EXAMS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Drawing:
     """One picture in one language: a name for its file, its Vega-Lite specification and its alternative text."""
 
     name: str
+    lang: str
     spec: Spec
     alt: str
 
-    def png(self) -> bytes:
-        """The picture as PNG with a palette, at most `MAIL_BYTES`."""
-        return _small(_drawn(self.spec))
+    def picture(self) -> Picture:
+        """The drawing as a PNG with a palette, at most `MAIL_BYTES`, as a mail takes it."""
+        return Picture(self.name, _small(_drawn(self.spec)), self.alt, self.lang)
 
 
-def pictures(comparison: Comparison, lang: str, most: int = 8) -> tuple[Picture, ...]:
-    """Pictures of the curves that moved or could not be decided, worst first, then one of the evals."""
-    found: list[Picture] = []
+def drawings(comparison: Comparison, lang: str, most: int = 8) -> tuple[Drawing, ...]:
+    """Drawings of the curves that moved or could not be decided, worst first, then one of the evals."""
+    found: list[Drawing] = []
     for number, curve in enumerate(shapes.moved(shapes.curves(comparison))[:most], 1):
         if curve.spots:
             alt = _said(lang, captions.curve_whole(curve))
-            found.append(Picture(f"{number:02d}-curve", curve_spec(curve, lang), alt))
+            found.append(Drawing(f"{number:02d}-curve", lang, curve_spec(curve, lang), alt))
         if curve.history:
             alt = _said(lang, captions.history(curve))
-            found.append(Picture(f"{number:02d}-history", history_spec(curve, lang), alt))
+            found.append(Drawing(f"{number:02d}-history", lang, history_spec(curve, lang), alt))
     if exams := shapes.exams(comparison)[:_EXAMS]:
-        found.append(Picture("evals", exam_spec(exams, lang), _said(lang, captions.exams(exams))))
+        found.append(Drawing("evals", lang, exam_spec(exams, lang), _said(lang, captions.exams(exams))))
     return tuple(found)
+
+
+def languages(lang: str) -> tuple[str, ...]:
+    """The languages that `en`, `zh` or `both` asks for."""
+    return BILINGUAL if lang == "both" else (lang,)
+
+
+def for_mail(comparison: Comparison, lang: str, most: int = 3) -> tuple[Picture, ...]:
+    """The pictures of a mail in `en`, `zh` or `both`: few, since a mail is read on a phone."""
+    return tuple(one.picture() for code in languages(lang) for one in drawings(comparison, code, most))
 
 
 def _said(lang: str, value: Value) -> str:

@@ -262,7 +262,7 @@ _POINTS = {
         N_("Job %(job)s has not ended."),
         N_("Its job has not ended."),
     ),
-    "not_asked_for": (N_("The run's config does not ask for it any more."),),
+    "not_asked_for": (N_("The run's config does not ask for it."),),
     "label_leaves_out": (N_("The labels of the pull request leave it out: %(labels)s."),),
     "only_added": (N_("The run was asked to add points to a curve, not to measure it again."),),
     "passed_elsewhere": (

@@ -302,6 +302,7 @@ def _unmatched(one: Unmatched, say: _Sayings, runs: _Runs, places: Mapping[str, 
     key, _, _ = one.key.rpartition(" c")
     speed = one.metrics.get(shapes.SPEED)
     nothing = [numbers.NOTHING, None]
+    left = [caveat for caveat in one.caveats if caveat not in phrases.elsewhere(one)]
     return {
         **_identity(one, None),
         "s": _SCOPE_PLACE[Scope.EVAL if one.task else Scope.POINT],
@@ -319,7 +320,7 @@ def _unmatched(one: Unmatched, say: _Sayings, runs: _Runs, places: Mapping[str, 
         "B": [[runs(one.run), ""]] if one.run and one.side == "baseline" else [],
         "C": [[runs(one.run), ""]] if one.run and one.side == "candidate" else [],
         "im": ["", _image(one.image)] if one.image else ["", ""],
-        "x": [say(doubts.sentence(caveat)) for caveat in (one.reason, *one.caveats)],
+        "x": [say(doubts.why(one)), *(say(doubts.sentence(caveat)) for caveat in left)],
         "y": None,
         "g": places.get(key),
     }

@@ -171,7 +171,8 @@ class Effect:
 class States:
     """What may be used of a run attempt: its standing, and how many rows have which status for which reason."""
 
-    run: Run
+    run: RunKey
+    started_at: datetime
     standing: Standing
     rows: tuple[tuple[str, str, str, int], ...]
     """Kind ("points" or "scores"), status, code of the reason ("" for none), number."""
@@ -446,9 +447,7 @@ class Store:
         )
         if rows.is_empty():
             raise ValueError(f"run {key} is not in the store")
-        official, reasons, withdrawn = rows.row(0)
-        said = from_text(reasons, tuple[Caveat, ...]) if reasons else ()
-        return Standing(official, (*said, *((from_text(withdrawn, Caveat),) if withdrawn else ())))
+        return _standing(*rows.row(0))
 
     def withdrawn(self, key: RunKey) -> Caveat | None:
         """Why a whole run attempt is withdrawn; None where it is not, or only a part of it is."""
@@ -461,10 +460,13 @@ class Store:
         counts: dict[RunKey, list[tuple[str, str, str, int]]] = {}
         for number, attempt, *row in self._ask(question("states"), id=run).iter_rows():
             counts.setdefault(RunKey(number, attempt), []).append((row[0], row[1], row[2], row[3]))
-        runs = self.runs().select("id", "attempt").rows()
-        keys = [RunKey(*row) for row in runs if run in (None, row[0])]
+        runs = self.runs().select("id", "attempt", "started_at", "official", "reasons", "withdrawal").rows()
         return tuple(
-            States(found, self.standing(key), tuple(counts.get(key, ()))) for key in keys if (found := self.run(key))
+            States(
+                RunKey(number, attempt), started_at, _standing(*said), tuple(counts.get(RunKey(number, attempt), ()))
+            )
+            for number, attempt, started_at, *said in runs
+            if run in (None, number)
         )
 
     def effects(self) -> tuple[Effect, ...]:
@@ -938,6 +940,11 @@ def _part(batch: Batch, written: Future[archive.File]) -> _Part:
 
 def _ids(key: RunKey) -> dict[str, int]:
     return {"id": key.id, "attempt": key.attempt}
+
+
+def _standing(official: bool, reasons: str | None, withdrawn: str | None) -> Standing:
+    said = from_text(reasons, tuple[Caveat, ...]) if reasons else ()
+    return Standing(official, (*said, *((from_text(withdrawn, Caveat),) if withdrawn else ())))
 
 
 def _run_key(text: str) -> RunKey:

@@ -105,7 +105,7 @@ def numbers(text: str) -> list[str]:
 
 
 def test_alternative_texts_are_whole_and_carry_the_same_numbers_in_both_languages() -> None:
-    english, chinese = (charts.pictures(a_curve(), code) for code in LANGUAGES)
+    english, chinese = (charts.drawings(a_curve(), code) for code in LANGUAGES)
     assert [picture.name for picture in english] == [picture.name for picture in chinese]
     for left, right in zip(english, chinese, strict=True):
         assert numbers(left.alt) == numbers(right.alt)
@@ -132,7 +132,7 @@ def test_the_font_holds_every_character_of_the_catalogs() -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, bytes]:
-    return {f"{code} {p.name}": p.png() for code in LANGUAGES for p in charts.pictures(a_curve(), code)}
+    return {f"{code} {p.name}": p.picture().png for code in LANGUAGES for p in charts.drawings(a_curve(), code)}
 
 
 def test_pictures_are_small_enough_for_a_mail_and_have_a_palette(drawn: dict[str, bytes]) -> None:
@@ -156,7 +156,7 @@ def test_chinese_words_are_drawn_and_not_boxes() -> None:
     def word(text: str) -> bytes:
         mark = {"type": "text", "fontSize": 40, "font": charts.FAMILY}
         spec = {"data": {"values": [{"t": text}]}, "mark": mark, "encoding": {"text": {"field": "t"}}}
-        return charts.Picture("word", spec, "").png()
+        return charts.Drawing("word", "zh", spec, "-").picture().png
 
     assert len({word(character) for character in "基线候选镜像"}) == 6
 
@@ -165,8 +165,8 @@ def test_a_foreign_name_stays_a_name() -> None:
     given = a_curve()
     evil = "</svg><script>alert(1)</script> datum.x \u202e" + "x" * 900
     hostile = replace(given, findings=tuple(replace(f, config=evil) for f in given.findings))
-    for picture in charts.pictures(hostile, "en"):
-        assert len(picture.png()) < 3 * charts.MAIL_BYTES
+    for picture in charts.drawings(hostile, "en"):
+        assert len(picture.picture().png) < 3 * charts.MAIL_BYTES
         assert "http" not in json.dumps(picture.spec).replace(picture.spec["$schema"], "")
         assert "\u202e" not in picture.alt + json.dumps(picture.spec, ensure_ascii=False)
 

@@ -70,6 +70,17 @@ def test_the_same_runs_in_the_same_words_are_the_same_mail(judged: Tracker, tmp_
     assert len(list((tmp_path / "mails").iterdir())) == 2
 
 
+def test_pictures_come_with_the_mail_when_asked_for(judged: Tracker, tmp_path: Path) -> None:
+    said = mailed(judged, "--charts", "--dry-run", tmp_path)
+    assert said.code == 0, said.err
+    message = message_from_bytes(next(tmp_path.glob("*.eml")).read_bytes(), policy=policy.default)
+    html = message.get_body(("html",))
+    assert html
+    parts = [part for part in message.walk() if part.get_content_type() == "image/png"]
+    assert len(parts) == html.get_content().count('src="cid:') == 4
+    assert all(len(part.get_content()) <= 40_000 for part in parts)
+
+
 def test_what_was_put_off_is_sent_again_to_nobody_who_has_it(judged: Tracker, post: Post, tmp_path: Path) -> None:
     post.desk.rcpt = {BEA: deque(["451 later"])}
     kept = tmp_path / "mail.json"

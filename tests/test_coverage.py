@@ -161,6 +161,16 @@ def test_without_a_plan_nothing_is_called_dropped_and_nothing_is_covered(where: 
     assert answer.coverage is None
 
 
+@pytest.mark.parametrize("way", ["broken config", "key without a config"])
+def test_what_an_incomplete_plan_leaves_out_is_missing(where: jobs.Where, tmp_path: Path, way: str) -> None:
+    past = sweep(tmp_path / "past", 1, (*CONCS, 128), image=IMAGE)
+    keys = ["dsr1-fp8-h200-sglang", *(["dsr1-fp8-h200-vllm"] if way == "key without a config" else [])]
+    new = sweep(tmp_path / "new", 2, CONCS, entry={"config-keys": keys})
+    if way == "broken config":
+        put(new, "configs/amd-master.yaml", b"dsr1-fp8-mi355x-sglang: { image: a/b }")
+    assert words(compared(where, new, past))["point", 128] == (Verdict.MISSING, "missing_point")
+
+
 def test_an_invalid_row_arrived(where: jobs.Where, tmp_path: Path) -> None:
     folder = sweep(tmp_path / "new", 2, [4], ended={POINT.format(16): "failure"})
     put(folder, "bmk_dsr1_8k1k_c16/agg.json", [factory.row(16, 0.0)])

@@ -451,7 +451,7 @@ ATTRIBUTES = frozenset(
 )
 VOID = frozenset({"meta", "br", "hr", "img"})
 BLOCKS = frozenset({"h3", "p", "li", "td", "th", "tr", "br", "div"})
-RUN_URL = re.compile(r"https://github\.com/SemiAnalysisAI/InferenceX/actions/runs/\d+/attempts/\d+")
+RUN_URL = re.compile(r"https://github\.com/(?:SemiAnalysisAI/InferenceX|o/r)/actions/runs/\d+/(?:attempts|job)/\d+")
 
 
 class Page(HTMLParser):
@@ -491,7 +491,7 @@ class Page(HTMLParser):
 
 
 def assert_for_every_client(html: str) -> Page:
-    """No script, no picture, no style sheet, no address but of runs; whole tables; small enough for Gmail."""
+    """No script, no picture, no style sheet, no address but of runs and jobs; whole tables; small enough for Gmail."""
     assert len(html.encode()) <= 102_400
     page = Page(html)
     assert {tag for tag, _ in page.seen} <= TAGS

@@ -11,7 +11,7 @@ import pytest
 from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
-from reports import escapes, facts, parity, render
+from reports import doubts, escapes, facts, parity, render
 from reports.language import Language
 from reports.phrases import change
 from store.records import Caveat, Comparison, Finding, JobCount, Layout, Role, Scope, Verdict
@@ -522,3 +522,19 @@ def test_10000_random_documents_have_full_parity(start: int) -> None:
         for document in ("comment" if seed % 2 else "comparison", "title", "commit", "short"):
             text = render.render(chosen, document, "both")
             assert parity.lint_text(text, "both") == (), (seed, document, text)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_linked"),
+    [
+        ("https://github.com/o/r/actions/runs/7/job/9", True),
+        ("https://github.com/o/r/actions/runs/7/attempts/2", True),
+        ("https://github.com/o/r/actions/runs/7/job/9)<script>", False),
+        ("https://evil.example/o/r/actions/runs/7/job/9", False),
+        ("javascript:alert(1)", False),
+        (None, False),
+    ],
+)
+def test_only_addresses_of_runs_and_jobs_become_links(url: str | None, is_linked: bool) -> None:
+    row = replace(alone(64, Verdict.FAILED, "job_failed"), reason=Caveat.of("job_failed", job="x", url=url))
+    assert doubts.addresses(row) == ((url,) if is_linked else ())

@@ -7,6 +7,7 @@ config does not ask for it: no loss, and no alarm. How the run itself ended deci
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from reports.facts import run_url
 from store import images, titles
 from store.duck import Store
 from store.identity import config_key, curve_key, curve_of, series_key
+from store.plan import matching
 from store.records import (
     Caveat,
     Coverage,
@@ -43,6 +45,8 @@ RUNS_ASKED = 60
 _ABSENCES = frozenset({"missing_point", "missing_curve", "missing_eval"})
 """Reasons of rows that the baseline has and the candidate has not."""
 
+_CONFIG_FILE = re.compile(r"(?:^|[/!])configs/[^/]+\.ya?ml$", re.IGNORECASE)
+
 _Eval: TypeAlias = tuple[str, str, str, str, str, Layout, int | None, str]
 
 
@@ -55,6 +59,9 @@ class Asked:
     jobs: Mapping[Expected, JobRun]
     adds_only: bool
     """True where an entry asked for new points of a curve alone: what the curve had before was not asked for."""
+
+    is_whole: bool = True
+    """False where a config could not be read or a key has none: then what is outside may have been promised too."""
 
     @property
     def is_known(self) -> bool:
@@ -78,7 +85,17 @@ def asked(side: Side) -> Asked:
         evals=MappingProxyType(dict(reversed(evals.items()))),
         jobs=titles.attribute(side.job_runs, wanted),
         adds_only=any(entry.append_only for entry in side.entries),
+        is_whole=_is_whole(side),
     )
+
+
+def _is_whole(side: Side) -> bool:
+    """Every master config was read, and every key of the changelog has promised something."""
+    if any(_CONFIG_FILE.search(flaw.place.file) for flaw in side.rejected):
+        return False
+    keys = {one.key for one in side.expected}
+    asked_for = (key for entry in side.entries if not entry.append_only for key in entry.config_keys)
+    return all(matching(key, keys) for key in asked_for)
 
 
 def _place(series: Series, task: str) -> _Eval:
@@ -119,7 +136,7 @@ def settled(wanted: Asked, side: Side, apart: Iterable[Unmatched], past: Store |
         elif key is not None:
             rows.append(_named(absent.pop(key), wanted, flakes, row))
         else:
-            rows.append(_dropped(row, wanted, side.runs) if wanted.is_known else row)
+            rows.append(_dropped(row, wanted, side.runs) if wanted.is_known and wanted.is_whole else row)
     return (*rows, *(_named(one, wanted, flakes, _unseen(key, one)) for key, one in absent.items()))
 
 

@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tracker.cli.options import language_option, store_options
+
+if TYPE_CHECKING:
+    from reports.picture import Picture
+    from store.records import Comparison
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,6 +66,7 @@ def _moment(text: str) -> datetime:
 @click.option("--to", "recipients", multiple=True, metavar="ADDRESS", help="May be repeated.")
 @click.option("--from", "sender", metavar="ADDRESS", help="name@host or 'Name <name@host>'.")
 @click.option("--against", default="previous", show_default=True, metavar="BASELINE")
+@click.option("--charts", is_flag=True, help="Put pictures of what moved into the HTML (extra charts).")
 @click.option(
     "--resend",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -86,21 +91,29 @@ def compose(candidate: str, against: str, **asked: Any) -> Any:
     from tracker import jobs
     from tracker.cli import output
 
-    where, lang = jobs.Where.of(asked["store"], asked["archive"]), asked["lang"]
+    where, lang = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"]), asked["lang"]
     answer = jobs.compare(jobs.Question(candidate, against), where)
     chosen = output.chosen(answer)
+    pictures = _pictures(answer, lang) if asked["charts"] else ()
     runs = " ".join(str(run.key) for side in (answer.candidate, answer.baseline) for run in side)
     return outbox.Mail(
         asked["sender"],
         asked["recipients"],
         render.render(chosen, "title", lang),
         render.render(chosen, "mail_text", lang),
-        render.render(chosen, "mail_html", lang),
+        render.render(chosen, "mail_html", lang, pictures),
         asked["date"] or datetime.now(UTC).replace(microsecond=0),
         STREAM,
         f"{runs} {answer.against} {answer.rules_version} {lang}",
         unsubscribe=asked["unsubscribe"],
+        pictures=pictures,
     )
+
+
+def _pictures(answer: Comparison, lang: str) -> tuple[Picture, ...]:
+    from reports import charts
+
+    return charts.for_mail(answer, lang)
 
 
 def kept(path: Path) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracker.cli.options import language_option, store_options
+from tracker.cli.options import events_option, known_events, language_option, store_options
 
 if TYPE_CHECKING:
     from store.records import Comparison
@@ -27,6 +27,7 @@ Examples:
 @click.option("--thresholds", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Pass marks of evals.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to this file.")
 @click.option("--charts", type=click.Path(file_okay=False, path_type=Path), help="Write pictures into this folder.")
+@events_option
 @language_option
 @store_options
 def command(
@@ -35,9 +36,11 @@ def command(
     thresholds: Path | None,
     html: Path | None,
     charts: Path | None,
+    events: Path | None,
     lang: str,
     store: Path,
     archive: Path | None,
+    withdrawals: Path | None,
 ) -> None:
     """Judge CANDIDATE against its history and write it as a page, as pictures, or both.
 
@@ -55,7 +58,8 @@ def command(
     from tracker.cli import output
 
     marks = load(thresholds) if thresholds else None
-    answer = jobs.compare(jobs.Question(candidate, against, (), marks), jobs.Where.of(store, archive))
+    question = jobs.Question(candidate, against, (), marks, known_events(events))
+    answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
     if html is not None:
         from reports import page
 
@@ -68,18 +72,14 @@ def command(
 
 def _draw(answer: Comparison, folder: Path, lang: str) -> int:
     """Write the pictures of each language that was asked for; returns how many."""
-    from reports.charts import pictures
-    from reports.language import BILINGUAL
+    from reports.charts import drawings, languages
     from tracker.cli import output
 
-    drawn = [
-        (folder / f"{picture.name}.{code}", picture)
-        for code in (BILINGUAL if lang == "both" else (lang,))
-        for picture in pictures(answer, code)
-    ]
+    drawn = [one for code in languages(lang) for one in drawings(answer, code)]
     output.make(folder, "--charts")
-    for path, picture in drawn:
-        output.write(picture.png(), Path(f"{path}.png"), "--charts")
-        output.write(f"{picture.alt}\n", Path(f"{path}.txt"), "--charts")
-        output.write(f"{json.dumps(picture.spec, ensure_ascii=False)}\n", Path(f"{path}.vl.json"), "--charts")
+    for one in drawn:
+        stem = f"{one.name}.{one.lang}"
+        output.write(one.picture().png, folder / f"{stem}.png", "--charts")
+        output.write(f"{one.alt}\n", folder / f"{stem}.txt", "--charts")
+        output.write(f"{json.dumps(one.spec, ensure_ascii=False)}\n", folder / f"{stem}.vl.json", "--charts")
     return len(drawn)

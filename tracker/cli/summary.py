@@ -50,7 +50,7 @@ def states(found: Iterable[States]) -> str:
     lines: list[str] = []
     for one in found:
         kept = "official" if one.standing.official else f"not official ({why(one.standing.reasons)})"
-        lines.append(f"run {one.run.key}, started {one.run.started_at:%Y-%m-%d %H:%M} UTC: {kept}")
+        lines.append(f"run {one.run}, started {one.started_at:%Y-%m-%d %H:%M} UTC: {kept}")
         lines += [f"{count:>9,}  {kind} {status}" + f": {code}" * bool(code) for kind, status, code, count in one.rows]
     return "\n".join(lines) or "no run has landed"
 
