@@ -729,7 +729,8 @@ def _topologies(rows: Iterable[Unmatched]) -> Iterable[Caveat]:
     """Topologies that one side alone measured, of configs where each side has such ones."""
     found: dict[str, dict[str, set[str]]] = {}
     for row in rows:
-        if row.series is not None and row.task is None and row.verdict in (Verdict.MISSING, Verdict.NO_BASELINE):
+        alone = row.verdict in (Verdict.MISSING, Verdict.NO_BASELINE) and row.side != "plan"
+        if row.series is not None and row.task is None and alone:
             name = f"{row.config} {sequence_text(row.series)}"
             sides = found.setdefault(name, {"baseline": set(), "candidate": set()})
             sides[row.side].add(layout_text(row.series.layout))
