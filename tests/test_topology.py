@@ -101,7 +101,11 @@ def test_of_two_that_fit_the_one_with_the_same_concurrencies_is_taken() -> None:
 
 
 _ROLES = st.builds(
-    Role, tp=st.sampled_from([1, 4, 8]), ep=st.sampled_from([1, 8]), dp_attention=st.booleans(), workers=st.integers(1, 3)
+    Role,
+    tp=st.sampled_from([1, 4, 8]),
+    ep=st.sampled_from([1, 8]),
+    dp_attention=st.booleans(),
+    workers=st.integers(1, 3),
 )
 _SIDES = st.lists(st.builds(Layout, _ROLES, st.none() | _ROLES), unique=True, max_size=6)
 

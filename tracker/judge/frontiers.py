@@ -238,13 +238,15 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One metric of all points on both sides: natural logs and their standard deviations; NaN where a side has none."""
+    """One metric of all points: natural logs, baseline first; NaN where a side has none."""
 
-    old: Floats
-    old_noise: Floats
-    new: Floats
-    new_noise: Floats
+    levels: tuple[Floats, Floats]
+    noises: tuple[Floats, Floats]
+    """Standard deviations of the levels."""
     sigma: Floats
+    """Posterior noise scale of one run."""
+    doubt: Floats
+    """Standard deviation of its logarithm."""
     source: str
 
 
@@ -262,31 +264,34 @@ def _measured(group: _Sides, points: _Points, name: str, scales: noise.Scales, s
     known += Scatter(share * other.squares, share * other.steps, share * other.freedom)
     of = np.unique([layout_text(one) for one in points.layout], return_inverse=True)[1]
     weights = noise.posterior(known.sum(persistence), known.freedom, strata, of, scale)
-    # Root mean square, not the typical scale: a point whose noise is not known may be a noisy one.
-    sigma = np.sqrt(weights @ np.exp(2 * noise.LOG_GRID))
+    middle = weights @ noise.LOG_GRID
+    sigma, doubt = np.exp(middle), np.sqrt(np.maximum(0.0, weights @ noise.LOG_GRID**2 - middle**2))
     with np.errstate(all="ignore"):
         _, level, variance = numbers.weighted(base, persistence)
         count = np.isfinite(candidate).sum(axis=1)
         mean = np.where(np.isfinite(candidate), candidate, 0.0).sum(axis=1) / count
-        return _Measured(level, sigma * np.sqrt(variance), mean, sigma / np.sqrt(count), sigma, scale.source)
+        noises = sigma * np.sqrt(variance), sigma / np.sqrt(count)
+    return _Measured((level, mean), noises, sigma, doubt, scale.source)
 
 
-def _side(
-    points: _Points, kept: Flags, levels: tuple[Floats, Floats], noises: tuple[Floats, Floats], correlation: float
-) -> stats.Side:
-    """The kept points of a side, linked along the concurrencies of each layout; throughput first, then speed."""
+def _side(points: _Points, kept: Flags, measured: tuple[_Measured, _Measured], side: int, sign: float) -> stats.Side:
+    """The kept points of a side (0: baseline), linked along the concurrencies of each layout.
+
+    `measured` holds throughput and interactivity, whose logarithm turns by `sign`.
+    """
+    output, speed = measured
     order = np.flatnonzero(kept)
     names = [layout_text(points.layout[row]) for row in order.tolist()]
     conc = points.conc[order].tolist()
     along = sorted(range(len(order)), key=lambda place: (names[place], conc[place]))
     links = [(one, other) for one, other in pairwise(along) if names[one] == names[other]]
     return stats.Side(
-        speed=levels[1][order],
-        output=levels[0][order],
-        noise=noises[0][order],
-        speed_noise=noises[1][order],
+        speed=sign * speed.levels[side][order],
+        output=output.levels[side][order],
+        noise=output.noises[side][order],
+        speed_noise=speed.noises[side][order],
         links=np.array(links, np.int64).reshape(-1, 2),
-        correlation=correlation,
+        doubt=output.doubt[order],
     )
 
 
@@ -317,15 +322,19 @@ def _group(curve: Curve, sweeps: Sweeps, scales: noise.Scales, settings: Setting
     old, new = _counted(points, layouts, sweeps.asked)
     if not (old.any() and new.any()):
         return None
-    output, speed = (_measured(group, points, name, scales, settings) for name in (OUTPUT, axis))
+    measured = (
+        _measured(group, points, OUTPUT, scales, settings),
+        _measured(group, points, axis, scales, settings),
+    )
     sign = -1.0 if metric(axis).better is Better.LOWER else 1.0
     rho = numbers.correlation_for(curve, scales).within
-    before = _side(points, old, (output.old, sign * speed.old), (output.old_noise, speed.old_noise), rho)
-    after = _side(points, new, (output.new, sign * speed.new), (output.new_noise, speed.new_noise), rho)
+    before, after = (
+        replace(_side(points, kept, measured, side, sign), correlation=rho) for side, kept in enumerate((old, new))
+    )
     found = stats.shift(before, after)
     left_out = int((points.old & ~old).sum() + (points.new & ~new).sum())
     told = _told(curve, axis, layouts, found, (before, after))
-    return _Group(group, points, (old, new), (output, speed), found, told, rho, left_out)
+    return _Group(group, points, (old, new), measured, found, told, rho, left_out)
 
 
 def _told(
@@ -443,8 +452,8 @@ def _statistics(found: stats.Estimate, alpha: float, margin: float, settings: Se
 
 
 def _plain_finding(group: _Group, name: str) -> Finding:
-    sides, (old, new), (output, _) = group.sides, group.kept, group.measured
-    peaks = (exp(float(output.old[old].max())), exp(float(output.new[new].max()))) if name == PEAK else (None, None)
+    sides, (_, new), (output, _) = group.sides, group.kept, group.measured
+    peaks = [exp(float(level[kept].max())) for level, kept in zip(output.levels, group.kept, strict=True)]
     runs = [sides.curve.runs[column] for column in sides.chosen.tolist()]
     return Finding(
         scope=Scope.FRONTIER,
@@ -454,8 +463,8 @@ def _plain_finding(group: _Group, name: str) -> Finding:
         n_baseline=len(runs),
         n_candidate=len(sides.curve.candidates),
         n_points=int(new.sum()),
-        baseline=peaks[0],
-        candidate=peaks[1],
+        baseline=peaks[0] if name == PEAK else None,
+        candidate=peaks[1] if name == PEAK else None,
         config=group.frontier.config,
         baseline_runs=tuple(run.record for run in runs if run.record),
         candidate_runs=tuple(run.record for run in sides.curve.candidates if run.record),

@@ -26,6 +26,7 @@ DRAWS = 999
 """Draws of the noise: the p value has steps of 0.001."""
 LEAST_SHARED = 0.05
 """Natural log units of interactivity (5 %) that both sides must cover before a shift is told."""
+Z95 = float(special.ndtri(0.975))
 END_ROOM = 2.0
 """Standard deviations of speed that the shared range keeps from the ends of each side."""
 
@@ -39,15 +40,17 @@ class Side:
     output: Floats
     """ln throughput per GPU."""
     noise: Floats
-    """Standard deviation of `output`."""
+    """Standard deviation of `output`: the typical one, where it is not known for certain."""
     speed_noise: Floats
-    """Standard deviation of `speed`."""
+    """The same of `speed`."""
     links: Ints
     """(links, 2) Pairs of points that are neighbouring concurrencies of one layout."""
     correlation: float = 0.0
     """Of two points' errors within the run."""
     alike: float = 0.9
     """Correlation of a point's two errors: a slow run is slow in both numbers."""
+    doubt: float | Floats = 0.0
+    """Standard deviation of the logarithm of a point's noise: a point that has no replicates may be a noisy one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Estimate:
     high90: float
     p: float
     deviation: float
-    """Standard deviation of the estimate."""
+    """Standard deviation of the estimate, by its 95 % interval: the tails of unknown noise do not widen it."""
 
     def detectable(self, alpha: float, margin: float, power: float = 0.8) -> float:
         """The smallest shift that is significant at alpha (two-sided) and beyond the margin, with this power."""
@@ -188,7 +191,9 @@ def _drawn(side: Side, rng: np.random.Generator, draws: int) -> Drawn:
     """The side measured again so many times: its points with fresh errors."""
     slow, other = _errors(side, rng, draws), _errors(side, rng, draws)
     speed = side.alike * slow + np.sqrt(1 - side.alike**2) * other
-    return side.speed + side.speed_noise * speed, side.output + side.noise * slow
+    # One scale for both numbers: what makes a point unsteady makes it unsteady in both.
+    scale = np.exp(side.doubt * rng.standard_normal(slow.shape))
+    return side.speed + scale * side.speed_noise * speed, side.output + scale * side.noise * slow
 
 
 def _as_measured(side: Side) -> Drawn:
@@ -208,7 +213,7 @@ def _estimate(measured: float, drawn: Floats) -> Estimate:
     effect = measured - bias
     low, low90, high90, high = (measured - float(np.quantile(error, q)) for q in (0.975, 0.95, 0.05, 0.025))
     beyond = int((np.abs(error - bias) >= abs(effect)).sum())
-    return Estimate(effect, low, high, low90, high90, (1 + beyond) / (1 + len(error)), float(error.std()))
+    return Estimate(effect, low, high, low90, high90, (1 + beyond) / (1 + len(error)), (high - low) / 2 / Z95)
 
 
 def _band(errors: Floats) -> Floats:
