@@ -136,7 +136,7 @@ class Pair:
         """Judge it, the candidate's throughput moved by so much."""
         moved = {series: (output + shift, speed) for series, (output, speed) in self.candidate.items()}
         series = {series_key(one): one for one in (*truth(self.story.before), *self.candidate)}
-        sweeps = Sweeps(self.past, frame(99, "a/b:v2", moved), series)
+        sweeps = Sweeps(self.past, frame(99, "a/b:v1.1.0", moved), series)
         known = noise.Scales({}, {}, (noise.Correlation(0.05, 0.0), noise.Correlation(0.4, 0.0)))
         return judge_frontiers(sweeps, (), known, Settings(), Baseline())
 
@@ -147,7 +147,7 @@ def pairs(story: Story, runs: int, number: int, *, several: bool, seed: int = 7)
     before, after = truth(story.before), truth(story.after)
     for _ in range(number):
         world = World.of({**before, **after}, rng, several=several)
-        past = pl.concat([frame(place, "a/b:v1", world.run(before, rng)) for place in range(runs)])
+        past = pl.concat([frame(place, "a/b:v1.0.0", world.run(before, rng)) for place in range(runs)])
         yield Pair(story, past, world.run(after, rng))
 
 

@@ -374,20 +374,33 @@ def _adjusted(groups: Sequence[_Group], name: str) -> Floats:
     return benjamini_hochberg(np.array([1.0 if one is None else one.p for one in found]))
 
 
-def _verdict(group: _Group, name: str, adjusted: float, margin: float, settings: Settings) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Which claim, the margin it must pass (natural log units), and with which error rate."""
+
+    name: str
+    margin: float
+    alpha: float
+
+    @classmethod
+    def all(cls, settings: Settings) -> tuple[_Rule, ...]:
+        limits = settings.limits["throughput"]
+        return cls(SHIFT, limits.curve, settings.alpha_frontier), cls(PEAK, limits.point, settings.alpha_peak)
+
+
+def _verdict(group: _Group, rule: _Rule, adjusted: float, settings: Settings) -> Verdict:
     """By the numbers alone. Frontiers that cross, each beyond its band, are mixed whatever their mean says."""
-    limits, found = settings.limits["throughput"], _estimate(group, name)
+    found, margin = _estimate(group, rule.name), rule.margin
     if found is None:
         return Verdict.NOT_COMPARABLE
-    if name == SHIFT and _crosses(group.shift, margin):
+    if rule.name == SHIFT and _crosses(group.shift, margin):
         return Verdict.MIXED
     far = abs(found.effect) >= margin
-    alpha = limits.alpha if name == SHIFT else limits.alpha_point
     rules = (
-        (far and found.p <= alpha and adjusted <= settings.q_gate, _direction(found.effect)),
+        (far and found.p <= rule.alpha and adjusted <= settings.q_gate, _direction(found.effect)),
         (max(abs(found.low90), abs(found.high90)) < margin, Verdict.EQUIVALENT),
         (far and found.p <= settings.alpha_suspected, Verdict.SUSPECTED),
-        (found.detectable(alpha, margin, settings.power) > limits.noisy, Verdict.NOISY),
+        (found.detectable(rule.alpha, margin, settings.power) > settings.limits["throughput"].noisy, Verdict.NOISY),
     )
     return next((verdict for held, verdict in rules if held), Verdict.INCONCLUSIVE)
 
@@ -429,25 +442,24 @@ def _findings(
     group: _Group, settings: Settings, adjusted: Mapping[str, float], spoken: Collection[str]
 ) -> Iterator[Finding]:
     """The shift at equal interactivity, and the peak as a claim of its own."""
-    limits = settings.limits["throughput"]
-    for name, margin, alpha in ((SHIFT, limits.curve, limits.alpha), (PEAK, limits.point, limits.alpha_point)):
-        found, p = _estimate(group, name), float(adjusted[name])
-        verdict = _verdict(group, name, p, margin, settings)
-        doubts = [*_doubts(group, name, verdict, found.effect if found else 0.0, settings)]
+    for rule in _Rule.all(settings):
+        found, p = _estimate(group, rule.name), float(adjusted[rule.name])
+        verdict = _verdict(group, rule, p, settings)
+        doubts = [*_doubts(group, rule.name, verdict, found.effect if found else 0.0, settings)]
         if verdict in _CALLED and group.frontier.is_same and same_identity(group.sides.before, group.sides.after):
             verdict, doubts = Verdict.SUSPECTED, [*doubts, Caveat.of("environment")]
         yield replace(
-            _plain_finding(group, name),
+            _plain_finding(group, rule.name),
             verdict=verdict,
-            **(_statistics(found, alpha, margin, settings) if found else {}),
-            caveats=(*_role(group, name, spoken), *doubts),
-            evidence=_evidence(group, margin, alpha, p),
+            **(_statistics(found, rule, settings) if found else {}),
+            caveats=(*_role(group, rule.name, spoken), *doubts),
+            evidence=_evidence(group, rule, p),
             rules_version=settings.rules_version,
         )
 
 
-def _statistics(found: stats.Estimate, alpha: float, margin: float, settings: Settings) -> dict[str, Any]:
-    mde = found.detectable(alpha, margin, settings.power)
+def _statistics(found: stats.Estimate, rule: _Rule, settings: Settings) -> dict[str, Any]:
+    mde = found.detectable(rule.alpha, rule.margin, settings.power)
     return {"effect": found.effect, "low": found.low, "high": found.high, "p": found.p, "mde": mde}
 
 
@@ -473,7 +485,7 @@ def _plain_finding(group: _Group, name: str) -> Finding:
     )
 
 
-def _evidence(group: _Group, margin: float, alpha: float, adjusted: float) -> Evidence:
+def _evidence(group: _Group, rule: _Rule, adjusted: float) -> Evidence:
     """Both numbers of every point that counts on a side: throughput under its key, then interactivity beside it."""
     sides, points, (old, new) = group.sides, group.points, group.kept
     rows = np.flatnonzero(old | new)
@@ -493,8 +505,8 @@ def _evidence(group: _Group, margin: float, alpha: float, adjusted: float) -> Ev
         sigma=tuple(sigma),
         scale_source=group.measured[0].source,
         correlation=group.correlation,
-        margin=margin,
-        alpha=alpha,
+        margin=rule.margin,
+        alpha=rule.alpha,
         p_adjusted=adjusted,
     )
 

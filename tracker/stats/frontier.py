@@ -13,7 +13,7 @@ much, and estimate and interval are corrected by it. Everything is natural logar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
@@ -24,6 +24,8 @@ GRID = 49
 """Interactivities at which the gap is taken, evenly spaced on the shared range."""
 DRAWS = 999
 """Draws of the noise: the p value has steps of 0.001."""
+MANY_POINTS, FEWER_DRAWS = 300, 499
+"""Groups of more points than that, both sides together, get half the draws: no error rate is below 0.005."""
 LEAST_SHARED = 0.05
 """Natural log units of interactivity (5 %) that both sides must cover before a shift is told."""
 Z95 = float(special.ndtri(0.975))
@@ -64,12 +66,14 @@ class Estimate:
     high90: float
     p: float
     deviation: float
-    """Standard deviation of the estimate, by its 95 % interval: the tails of unknown noise do not widen it."""
+    """Standard deviation of the estimate, by its 95 % interval."""
+    errors: Floats = field(compare=False, repr=False)
+    """(draws,) How far off the estimate may be, centred: normal only where the noise of every point is known."""
 
     def detectable(self, alpha: float, margin: float, power: float = 0.8) -> float:
         """The smallest shift that is significant at alpha (two-sided) and beyond the margin, with this power."""
-        found = -float(special.ndtri(alpha / 2)) * self.deviation
-        return max(found, margin) + float(special.ndtri(power)) * self.deviation
+        needed = max(float(np.quantile(np.abs(self.errors), 1 - alpha)), margin)
+        return needed + float(np.quantile(self.errors, power))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,11 @@ def attained(speed: Floats, output: Floats, links: Ints, speeds: Floats) -> Floa
     """
     fastest = np.take_along_axis(output, speed.argmax(axis=1, keepdims=True), axis=1)
     best = np.maximum(_stairs(speed, output, speeds), fastest)
+    floor = best.min(axis=0)
     for one, other in links.tolist():
         window = _window(speed[:, [one, other]], speeds)
+        if output[:, [one, other]].max() <= floor[window].min(initial=np.inf):
+            continue  # below the points in every draw: most links of a large group are
         place = speeds[window] - speed[:, one, None]
         width = (speed[:, other] - speed[:, one])[:, None]
         place /= np.where(width == 0, np.inf, width)
@@ -138,8 +145,9 @@ def _window(ends: Floats, speeds: Floats) -> slice:
     return slice(int(first), min(int(last) + 1, len(speeds)))
 
 
-def shift(before: Side, after: Side, seed: int = 0, draws: int = DRAWS) -> Shift:
+def shift(before: Side, after: Side, seed: int = 0, draws: int | None = None) -> Shift:
     """The move from one side to the other; each side needs a point. The same arguments give the same numbers."""
+    draws = draws or (DRAWS if len(before.speed) + len(after.speed) <= MANY_POINTS else FEWER_DRAWS)
     rng = np.random.default_rng(seed)
     shared = _shared(before, after)
     speeds = np.linspace(shared.low, shared.high, GRID) if shared.width >= LEAST_SHARED else np.empty(0)
@@ -192,7 +200,7 @@ def _drawn(side: Side, rng: np.random.Generator, draws: int) -> Drawn:
     slow, other = _errors(side, rng, draws), _errors(side, rng, draws)
     speed = side.alike * slow + np.sqrt(1 - side.alike**2) * other
     # One scale for both numbers: what makes a point unsteady makes it unsteady in both.
-    scale = np.exp(side.doubt * rng.standard_normal(slow.shape))
+    scale = np.exp(side.doubt * rng.standard_normal(slow.shape)) if np.any(side.doubt) else 1.0
     return side.speed + scale * side.speed_noise * speed, side.output + scale * side.noise * slow
 
 
@@ -213,7 +221,9 @@ def _estimate(measured: float, drawn: Floats) -> Estimate:
     effect = measured - bias
     low, low90, high90, high = (measured - float(np.quantile(error, q)) for q in (0.975, 0.95, 0.05, 0.025))
     beyond = int((np.abs(error - bias) >= abs(effect)).sum())
-    return Estimate(effect, low, high, low90, high90, (1 + beyond) / (1 + len(error)), (high - low) / 2 / Z95)
+    return Estimate(
+        effect, low, high, low90, high90, (1 + beyond) / (1 + len(error)), (high - low) / 2 / Z95, error - bias
+    )
 
 
 def _band(errors: Floats) -> Floats:
