@@ -108,6 +108,11 @@ class _Points:
     """Any run of the history has it."""
 
     @property
+    def layouts(self) -> Ints:
+        """The number of each point's layout."""
+        return np.unique([layout_text(one) for one in self.layout], return_inverse=True)[1]
+
+    @property
     def conc(self) -> Ints:
         return np.array([one.conc or 1 for one in self.series])
 
@@ -247,6 +252,8 @@ class _Measured:
     """Posterior noise scale of one run."""
     doubt: Floats
     """Standard deviation of its logarithm."""
+    shared: float
+    """Share of that which the points of a layout have in common."""
     source: str
 
 
@@ -262,8 +269,7 @@ def _measured(group: _Sides, points: _Points, name: str, scales: noise.Scales, s
     share = settings.lent
     known = scatter(base) + scatter(candidate)
     known += Scatter(share * other.squares, share * other.steps, share * other.freedom)
-    of = np.unique([layout_text(one) for one in points.layout], return_inverse=True)[1]
-    weights = noise.posterior(known.sum(persistence), known.freedom, strata, of, scale)
+    weights = noise.posterior(known.sum(persistence), known.freedom, strata, points.layouts, scale)
     middle = weights @ noise.LOG_GRID
     sigma, doubt = np.exp(middle), np.sqrt(np.maximum(0.0, weights @ noise.LOG_GRID**2 - middle**2))
     with np.errstate(all="ignore"):
@@ -271,7 +277,7 @@ def _measured(group: _Sides, points: _Points, name: str, scales: noise.Scales, s
         count = np.isfinite(candidate).sum(axis=1)
         mean = np.where(np.isfinite(candidate), candidate, 0.0).sum(axis=1) / count
         noises = sigma * np.sqrt(variance), sigma / np.sqrt(count)
-    return _Measured((level, mean), noises, sigma, doubt, scale.source)
+    return _Measured((level, mean), noises, sigma, doubt, scale.shared, scale.source)
 
 
 def _side(points: _Points, kept: Flags, measured: tuple[_Measured, _Measured], side: int, sign: float) -> stats.Side:
@@ -291,7 +297,7 @@ def _side(points: _Points, kept: Flags, measured: tuple[_Measured, _Measured], s
         noise=output.noises[side][order],
         speed_noise=speed.noises[side][order],
         links=np.array(links, np.int64).reshape(-1, 2),
-        doubt=output.doubt[order],
+        doubt=stats.Doubt(output.doubt[order], order, points.layouts[order], output.shared),
     )
 
 

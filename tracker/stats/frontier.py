@@ -34,6 +34,23 @@ END_ROOM = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """How far the noise of each point may be from the typical one: arrays (points,).
+
+    What makes a point unsteady makes it so on both sides, and the points of a layout together.
+    """
+
+    spread: Floats
+    """Standard deviation of the logarithm of a point's noise: large where there are no replicates."""
+    point: Ints
+    """Number of the point, the same on both sides."""
+    layout: Ints
+    """Number of its layout, the same on both sides."""
+    shared: float
+    """Share of the variance that the points of a layout have in common."""
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """The points of one side; arrays (points,). Averages over runs stand with the noise of the average."""
 
@@ -51,8 +68,8 @@ class Side:
     """Of two points' errors within the run."""
     alike: float = 0.9
     """Correlation of a point's two errors: a slow run is slow in both numbers."""
-    doubt: float | Floats = 0.0
-    """Standard deviation of the logarithm of a point's noise: a point that has no replicates may be a noisy one."""
+    doubt: Doubt | None = None
+    """How well the noise is known; None where it is known for certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +169,8 @@ def shift(before: Side, after: Side, seed: int = 0, draws: int | None = None) ->
     shared = _shared(before, after)
     speeds = np.linspace(shared.low, shared.high, GRID) if shared.width >= LEAST_SHARED else np.empty(0)
     measured = _gap(_as_measured(before), _as_measured(after), before, after, speeds)
-    old, new = _drawn(before, rng, draws), _drawn(after, rng, draws)
+    scales = _scales(before.doubt, after.doubt, rng, draws)
+    old, new = (_drawn(side, scale, rng, draws) for side, scale in zip((before, after), scales, strict=True))
     gaps, redrawn = measured[0], _gap(old, new, before, after, speeds)
     peak = float(after.output.max() - before.output.max())
     # What drawing adds to the gap it has added to the measured gap as well.
@@ -195,12 +213,25 @@ def _only(one: Side, other: Side) -> tuple[Range, ...]:
     return tuple(part for part in (slower, faster) if part.width >= LEAST_SHARED)
 
 
-def _drawn(side: Side, rng: np.random.Generator, draws: int) -> Drawn:
+def _scales(old: Doubt | None, new: Doubt | None, rng: np.random.Generator, draws: int) -> tuple[Floats, Floats]:
+    """(draws, points) What the typical noise of each side's points is multiplied by, in worlds that may be true."""
+    if old is None or new is None:
+        return np.ones((1, 1)), np.ones((1, 1))
+    layouts = rng.standard_normal((draws, 1 + int(max(old.layout.max(), new.layout.max()))))
+    points = rng.standard_normal((draws, 1 + int(max(old.point.max(), new.point.max()))))
+
+    def scale(side: Doubt) -> Floats:
+        together = np.sqrt(side.shared) * layouts[:, side.layout] + np.sqrt(1 - side.shared) * points[:, side.point]
+        scaled: Floats = np.exp(side.spread * together)
+        return scaled
+
+    return scale(old), scale(new)
+
+
+def _drawn(side: Side, scale: Floats, rng: np.random.Generator, draws: int) -> Drawn:
     """The side measured again so many times: its points with fresh errors."""
     slow, other = _errors(side, rng, draws), _errors(side, rng, draws)
     speed = side.alike * slow + np.sqrt(1 - side.alike**2) * other
-    # One scale for both numbers: what makes a point unsteady makes it unsteady in both.
-    scale = np.exp(side.doubt * rng.standard_normal(slow.shape)) if np.any(side.doubt) else 1.0
     return side.speed + scale * side.speed_noise * speed, side.output + scale * side.noise * slow
 
 
