@@ -160,7 +160,7 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
     rows, frontier = (frame.filter(pl.col("image").is_in(list(same))) for frame in (whole.frame, whole.frontier))
     scores = tuple(score for score in whole.scores if score.image in same)
     # What the runs promised is more than one image: beside it everything else would be missing.
-    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "changelog": ()}
+    unasked: dict[str, Any] = {"job_runs": (), "expected": (), "entries": ()}
     told: dict[str, Any] = {"frame": rows, "frontier": frontier, "scores": scores, **unasked}
     return replace(whole, points=kept, configs=frozenset(kept["config"]), **told)
 
