@@ -18,11 +18,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
-from reports import doubts, escapes, facts, frontwords, numbers, phrases
+from reports import doubts, escapes, facts, frontwords, numbers, phrases, week, weekwords
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
 from reports.picture import Picture
+from reports.week import WeekFacts
 from store.records import Run, Unmatched
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -36,6 +37,8 @@ MAIL_TEXT_LIMIT = 1_000_000
 """Bytes of the text part: room for every regression of any sweep yet, and no server refuses it."""
 PICTURE_WIDTH = 640
 """Pixels of a mail's page that the widest picture takes."""
+WEEKLY_LIMIT = 1_000_000
+"""Bytes of a file in git that people still read."""
 MARKER = "sweep-tracker"
 """First word of the hidden marker by which a comment is found again."""
 
@@ -87,6 +90,13 @@ class Document:
     limit: int | None = None
     measure: Callable[[str], int] = len
     languages: tuple[str, ...] = (*LANGUAGES, "both")
+    trim: Callable[[Any, int], Any] = facts.trim
+    longest: Callable[[Any], int] = facts.longest
+
+
+def _weekly(template: str, escape: Escape, join: Callable[[str, str], str], limit: int | None = None) -> Document:
+    """A document that says the facts of a week."""
+    return Document(template, escape, join, limit, _bytes, trim=week.trim, longest=week.longest)
 
 
 def _bytes(text: str) -> int:
@@ -105,12 +115,16 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "mail_html": Document("mail.html.j2", _mail_html, _pages, MAIL_LIMIT, _bytes),
         "page_verdict": Document("page_verdict.html.j2", escapes.html, _halves, languages=LANGUAGES),
         "page_rest": Document("page_rest.html.j2", escapes.html, _halves, languages=LANGUAGES),
+        "weekly": _weekly("weekly.md.j2", escapes.markdown, _blocks, WEEKLY_LIMIT),
+        "weekly_text": _weekly("weekly.txt.j2", _mail_line, _blocks),
+        "weekly_html": _weekly("weekly.html.j2", _mail_html, _pages, MAIL_LIMIT),
+        "weekly_title": _weekly("weekly_title.txt.j2", escapes.line, _halves),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )
 
 
-def render(chosen: Facts, document: str, lang: str = "both", pictures: Sequence[Picture] = ()) -> str:
+def render(chosen: Facts | WeekFacts, document: str, lang: str = "both", pictures: Sequence[Picture] = ()) -> str:
     """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
 
     The sign-off evidence exists in English only: a machine looks for its exact words. Pictures are shown by
@@ -136,12 +150,12 @@ def marker(chosen: Facts) -> str:
     return f"<!-- {MARKER} version={version('sweep-tracker')} head={head} verdict={chosen.verdict.value} -->"
 
 
-def _tail(document: str, chosen: Facts) -> str:
+def _tail(document: str, chosen: Facts | WeekFacts) -> str:
     """The marker stands last, since notification mails show the first lines."""
-    return f"\n{marker(chosen)}\n" if document == "comment" else ""
+    return f"\n{marker(chosen)}\n" if document == "comment" and isinstance(chosen, Facts) else ""
 
 
-def _said(chosen: Facts, form: Document, lang: str, pictures: tuple[Picture, ...]) -> str:
+def _said(chosen: Facts | WeekFacts, form: Document, lang: str, pictures: tuple[Picture, ...]) -> str:
     if lang == "both":
         return form.join(*(_said(chosen, form, each, pictures) for each in BILINGUAL))
     template = _environment(lang, form.escape).get_template(form.template)
@@ -149,13 +163,13 @@ def _said(chosen: Facts, form: Document, lang: str, pictures: tuple[Picture, ...
     return _GAPS.sub("\n\n", template.render(facts=chosen, pictures=shown))
 
 
-def _fitted(chosen: Facts, form: Document, say: Callable[[Facts], str], reserved: int) -> str:
+def _fitted(chosen: Facts | WeekFacts, form: Document, say: Callable[[Any], str], reserved: int) -> str:
     """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
     room = (form.limit or 0) - reserved - 1
-    text, rows = say(chosen), facts.longest(chosen)
+    text, rows = say(chosen), form.longest(chosen)
     while form.measure(text) > room and rows:
         rows = min(rows - 1, int(rows * 0.95 * room / form.measure(text)))
-        text = say(facts.trim(chosen, rows))
+        text = say(form.trim(chosen, rows))
     return text
 
 
@@ -270,5 +284,6 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "verdict_cell": phrases.verdict_cell,
         "why": doubts.why,
         "why_linked": partial(doubts.why, linked=True),
+        **weekwords.FILTERS,
     }
 )

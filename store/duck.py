@@ -25,6 +25,7 @@ import polars as pl
 
 from store import archive
 from store.frames import from_text, score_of, series_of, to_text
+from store.life import Event, Review
 from store.metrics import POINT_METRICS
 from store.questions import escaped, from_extra, incoming_column, listed, question, quoted, schema_steps
 from store.records import (
@@ -667,7 +668,7 @@ class Store:
         rows = self._ask(question("series"), keys=None if keys is None else list(keys))
         return {key: series_of(text) for key, text in rows.iter_rows()}
 
-    # Findings and notes
+    # Findings
 
     def save_findings(self, comparison: str, findings: Sequence[Finding], at: datetime | None = None) -> None:
         """Keep the findings of a comparison, in place of what was kept under that name before.
@@ -695,6 +696,41 @@ class Store:
         """The findings of a comparison, or all that was ever found about a text key, equal to what was saved."""
         rows = self._ask(question("findings"), comparison=comparison, key=key)
         return tuple(from_text(text, Finding) for text in rows["record"])
+
+    # The life of findings
+
+    def reviewable(self) -> pl.DataFrame:
+        """Every official run under its newest attempt, oldest first, with a mark of what it holds."""
+        return self._ask(question("reviewable"))
+
+    def put_review(self, review: Review, findings: Sequence[Finding]) -> None:
+        """Keep what a judged run said, and its findings under `review:RUN`, in place of what was kept before."""
+        started_at = review.started_at.astimezone(UTC).replace(tzinfo=None)
+        row = (review.run.id, review.run.attempt, review.rules_version, started_at, review.content, to_text(review))
+        self._con.execute("INSERT OR REPLACE INTO reviews VALUES (?, ?, ?, ?, ?, ?)", row)
+        self.save_findings(f"review:{review.run}", findings)
+
+    def reviews(self, rules_version: str) -> tuple[Review, ...]:
+        """What was kept of the judged runs under a version of the rules, oldest run first."""
+        rows = self._ask(question("reviews"), rules_version=rules_version)
+        return tuple(from_text(text, Review) for text in rows["record"])
+
+    def add_event(self, event: Event) -> None:
+        """Keep what a person said about a change."""
+        at = event.at.astimezone(UTC).replace(tzinfo=None)
+        row = (at, event.change, event.action.value, to_text(event))
+        self._con.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
+
+    def events(self) -> tuple[Event, ...]:
+        """What people said about changes, oldest first."""
+        rows = self._ask("SELECT record FROM events ORDER BY at_time, change, action, record")
+        return tuple(from_text(text, Event) for text in rows["record"])
+
+    def images_in_force(self, until: datetime) -> pl.DataFrame:
+        """The newest image of each config before a moment, since when and until when it was measured."""
+        return self._ask(question("images_in_force"), until=until.astimezone(UTC).replace(tzinfo=None))
+
+    # Notes
 
     def put_note(self, key: str, value: object) -> None:
         """Keep a small learned value (anything that JSON can say) under a name, in place of the one before."""
@@ -744,9 +780,9 @@ class Store:
     ) -> Loaded:
         """Make the database anew from the archive and put it in the place of the old one, in one step.
 
-        Notes live in the database alone: they are carried over, with findings that the archive has no file of, unless
-        the old one cannot be opened for another reason than that somebody holds it. Files that cannot be read are
-        named; the others are loaded.
+        Notes, reviews and events live in the database alone: they are carried over, with findings that the archive has
+        no file of, unless the old one cannot be opened for another reason than that somebody holds it. Files that
+        cannot be read are named; the others are loaded.
         """
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         _remove(draft)
@@ -762,6 +798,8 @@ class Store:
         return loaded
 
     def _adopt(self, old: Store) -> None:
+        for table in ("reviews", "events"):
+            self._insert(f"INSERT INTO {table} BY NAME SELECT * FROM given", old._con.sql(f"FROM {table}").pl())
         for table, key in (("findings", "comparison"), ("notes", "key")):
             rows = old._con.sql(f"FROM {table}").pl()
             fresh = f"SELECT * FROM given WHERE {key} NOT IN (SELECT {key} FROM {table})"

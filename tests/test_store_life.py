@@ -144,7 +144,7 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
         for question in ("runs", "curves", "statuses", "scores", "records"):
             assert_frame_equal(told[question], expected[question])
         store.save_findings("a", [FINDING])
-        assert store.info().schema_version == 3
+        assert store.info().schema_version == 4
 
 
 def test_runs_that_an_older_version_landed_get_their_standing_by_the_rules_of_today(tmp_path: Path) -> None:

@@ -36,11 +36,11 @@ from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import coverage, describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
-from tracker.judge import frontiers, sweep
+from tracker.judge import frontiers
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
-from tracker.judge.sweep import judge_frames
+from tracker.judge.sweep import JUDGED_VERDICTS, Judged, judge_frames
 from tracker.pairs import Baseline, parse_baseline
 from tracker.settings import Settings
 from tracker.sides import Side
@@ -279,57 +279,61 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
 
     Nothing is written.
     """
-    baseline = _baseline(question.against)
     chosen = _metrics(question.metrics)
     withdrawn = where.withdrawn()
     with (
         sides.opened(where.store, where.archive, withdrawn) as past,
         sides.candidate(question.candidate, past, chosen, withdrawn) as new,
     ):
-        history = sides.history(past, new, baseline, chosen)
-        alike = sides.comparable(past, new, history, question.events)
-        settled = sides.with_learned_scales(settings, past)
-        judged = judge_frames(alike.history, alike.candidate, settled, baseline)
-        wanted = coverage.asked(new)
-        fronts = _frontiers(past, new, judged, _Asking(question, baseline, settled, wanted))
-        base = sides.runs_by_text(past, judged.baseline_runs)
-        eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
-        taken = _withdrawn_scores(new)
-        absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-        found: tuple[Finding, ...] = (*judged.findings, *fronts.findings, *alike.findings, *eval_findings)
-        gone = {(one.key, one.task) for one in taken}
-        eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
-        apart: tuple[Unmatched, ...] = (*judged.unmatched, *alike.apart, *eval_apart, *absent)
-        levels = sides.levels(history, new)
-        drawn = {str(one.run) for runs in levels.values() for one in runs}
-        told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
-        events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
-        stood_on = {str(run) for one in found for run in one.baseline_runs}
-        stands = sides.runs_by_text(past, {*judged.baseline_runs, *stood_on})
-        origins = sides.provenance(past, new, stands)
-        missed = events.missing(told.apart(apart), new.runs)
-        rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
-        return Comparison(
-            candidate=new.runs,
-            baseline=stands,
-            against=str(baseline),
-            findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
-            unmatched=rows,
-            rejected=new.rejected,
-            rules_version=settings.rules_version,
-            jobs=new.jobs,
-            caveats=(
-                *_caveats(new, question.metrics),
-                *_provenance(new, stands, origins),
-                *_corrections(past, new, baseline),
-                *redefined(alike.findings),
-            ),
-            coverage=coverage.coverage(wanted, new, rows),
-            history=levels,
-            earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
-            provenance=origins,
-            frontiers=fronts.frontiers,
-        )
+        return judged(past, new, question, settings)
+
+
+def judged(past: Store | None, new: Side, question: Question, settings: Settings) -> Comparison:
+    """Judge a candidate that is at hand against what a store holds of its past."""
+    baseline = _baseline(question.against)
+    history = sides.history(past, new, baseline, _metrics(question.metrics))
+    alike = sides.comparable(past, new, history, question.events)
+    settled, wanted = sides.with_learned_scales(settings, past), coverage.asked(new)
+    sweep = judge_frames(alike.history, alike.candidate, settled, baseline)
+    fronts = _frontiers(past, new, sweep, _Asking(question, baseline, settled, wanted))
+    base = sides.runs_by_text(past, sweep.baseline_runs)
+    eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
+    taken = _withdrawn_scores(new)
+    absent = describe.absent_curves(sides.sweeps_before(past, new), new)
+    found: tuple[Finding, ...] = (*sweep.findings, *fronts.findings, *alike.findings, *eval_findings)
+    gone = {(one.key, one.task) for one in taken}
+    eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
+    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *eval_apart, *absent)
+    levels = sides.levels(history, new)
+    drawn = {str(one.run) for runs in levels.values() for one in runs}
+    told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+    events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
+    stood_on = {str(run) for one in found for run in one.baseline_runs}
+    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *stood_on})
+    origins = sides.provenance(past, new, stands)
+    missed = events.missing(told.apart(apart), new.runs)
+    rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
+    return Comparison(
+        candidate=new.runs,
+        baseline=stands,
+        against=str(baseline),
+        findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
+        unmatched=rows,
+        rejected=new.rejected,
+        rules_version=settings.rules_version,
+        jobs=new.jobs,
+        caveats=(
+            *_caveats(new, question.metrics),
+            *_provenance(new, stands, origins),
+            *_corrections(past, new, baseline),
+            *redefined(alike.findings),
+        ),
+        coverage=coverage.coverage(wanted, new, rows),
+        history=levels,
+        earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
+        provenance=origins,
+        frontiers=fronts.frontiers,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +344,7 @@ class _Asking:
     wanted: coverage.Asked
 
 
-def _frontiers(past: Store | None, new: Side, judged: sweep.Judged, asking: _Asking) -> frontiers.Judged:
+def _frontiers(past: Store | None, new: Side, sweep: Judged, asking: _Asking) -> frontiers.Judged:
     """What every group reaches together, over all layouts of both sides.
 
     An entry that only adds points to a curve has no frontier of its own.
@@ -357,7 +361,7 @@ def _frontiers(past: Store | None, new: Side, judged: sweep.Judged, asking: _Ask
         series={**past.series(keys), **new.series},
         asked=frozenset(wanted.points) if wanted.is_known else None,
     )
-    twins = {one.key for one in judged.findings if one.scope is Scope.CURVE and one.verdict in sweep.JUDGED_VERDICTS}
+    twins = {one.key for one in sweep.findings if one.scope is Scope.CURVE and one.verdict in JUDGED_VERDICTS}
     scales = asking.settings.scales or learn(rows, asking.settings)
     return frontiers.judge_frontiers(sweeps, twins, scales, asking.settings, asking.baseline)
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import curve_key, group_key, group_of, series_key
+from store.identity import config_key, curve_key, group_key, group_of, series_key
 from store.readers import read
 from store.records import (
     Caveat,
@@ -189,6 +189,22 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         entries=tuple(entry for run in current for entry in store.changelog(run.key)),
         expected=tuple(one for run in current for one in store.expected(run.key)),
         job_runs=tuple(job for run in current for job in store.job_runs(run.key)),
+    )
+
+
+def of_runs(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
+    """Some runs of the store as one candidate: they are judged together."""
+    return _side(store, keys, metrics)
+
+
+def only(new: Side, curves: Collection[str], evals: Collection[str]) -> Side:
+    """A candidate less everything but some curves and some evals (`config task`)."""
+    return replace(
+        new,
+        points=new.points.filter(pl.col("curve").is_in(list(curves))),
+        frame=new.frame.filter(pl.col("curve").is_in(list(curves))),
+        scores=tuple(score for score in new.scores if f"{config_key(score.series)} {score.task}" in evals),
+        configs=frozenset(),
     )
 
 

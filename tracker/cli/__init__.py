@@ -17,6 +17,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
         "report": ("tracker.cli.report", "Write a comparison as a page with charts."),
+        "weekly": ("tracker.cli.weekly", "Tell a week: what moved, what stays broken, what is stale."),
+        "findings": ("tracker.cli.findings", "List the changes of a store; acknowledge or dismiss them."),
         "comment": ("tracker.cli.comment", "Put the verdict into one comment of a pull request."),
         "deliver": ("tracker.cli.deliver", "Send errands that another job has kept in a file."),
         "mail": ("tracker.cli.mail", "Mail the verdict, in text and HTML."),
