@@ -18,6 +18,7 @@ from tests.cli import Tracker
 from tests.deployments import Json, Pool, rows, saturating
 from tests.readers_help import put
 from tracker import jobs
+from tracker.claims import Measured, check, find_claims
 
 OLD_IMAGE, NEW_IMAGE = "vllm/vllm-openai-rocm:v0.20.0", "vllm/vllm-openai-rocm:nightly-2afa3f7e0c1d2e3f"
 MI355X = {"hw": "mi355x-disagg", "framework": "vllm-disagg", "model": "MiniMaxAI/MiniMax-M3-MXFP8"}
@@ -367,3 +368,56 @@ def test_metrics_that_were_not_asked_for_leave_the_frontier_out(tmp_path: Path) 
     jobs.ingest([sweep(tmp_path / "1", 1, RETUNED, MI355X, OLD_IMAGE, _two())], where)
     new = sweep(tmp_path / "new", 40, RETUNED, MI355X, NEW_IMAGE, _two())
     assert jobs.compare(jobs.Question(str(new), metrics=("median_ttft",)), where).frontiers == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("8k1k peak ~2085 -> ~6003 tok/s/gpu (~2.9x)", "verified"),
+        ("1k1k 峰值约 1736 → 2586 tok/s/gpu", "verified"),
+        ("8k1k peak ~2085 -> ~7400 tok/s/gpu", "contradicted"),
+        ("1k1k peak ~2085 -> ~6003 tok/s/gpu", "contradicted"),
+    ],
+)
+def test_a_claimed_peak_is_held_against_the_peaks_of_both_sides(retuned: Comparison, text: str, answer: str) -> None:
+    found = check(find_claims(text), Measured.of(retuned.findings))
+    assert {one.answer.value for one in found} == {answer}
+    assert {one.points[0].group.split(" ")[5] for one in found} == {"8192/1024" if "8k1k" in text else "1024/1024"}
+
+
+def test_a_claim_about_one_layout_is_not_held_against_the_peak_of_all(retuned: Comparison) -> None:
+    (claim,) = find_claims("8k1k TP8 peak ~2085 -> ~6003 tok/s/gpu")
+    (found,) = check([claim], Measured.of(retuned.findings))
+    assert not any(point.group for point in found.points)
+
+
+# ---- AgentX reads its own axis -----------------------------------------------------------------------------------
+
+
+def _agentic(factor: float, tp: int, conc: int, *, axis: bool) -> Json:
+    made = factory.agentic(conc, 400.0 * factor * conc / (conc + 8), tp=tp)
+    latency = dict(made["request_metrics"]["latency"])
+    tpot = 0.004 * (1 + conc / 8) / factor
+    latency |= {"tpot": {"mean": tpot, "p50": tpot, "p75": tpot, "p90": 1.2 * tpot, "p95": 1.3 * tpot, "std": 0.001}}
+    if axis:
+        norm = {
+            name: 1 / (share * tpot)
+            for name, share in (("mean", 2), ("p50", 2), ("p75", 2.2), ("p90", 2.5), ("p95", 3))
+        }
+        latency["e2e_norm_intvty"] = {**norm, "std": 1.0}
+    made["request_metrics"]["latency"] = latency
+    return made
+
+
+@pytest.mark.parametrize(("axis", "metric"), [(True, "p90_e2e_norm_intvty"), (False, "median_tpot")])
+def test_agentx_is_compared_at_equal_end_to_end_interactivity_where_rows_have_it(
+    tmp_path: Path, *, axis: bool, metric: str
+) -> None:
+    concs = (1, 2, 4, 8, 16)
+    past = factory.bundle(factory.run(1, "2026-08-20T00:00:00Z"), [_agentic(1.0, 8, c, axis=axis) for c in concs])
+    new = factory.bundle(factory.run(2, "2026-08-21T00:00:00Z"), [_agentic(1.3, 4, c, axis=axis) for c in concs])
+    paths = [factory.write(tmp_path / f"{n}.json", one) for n, one in enumerate((past, new))]
+    (frontier,) = compared(tmp_path, paths[:1], paths[1]).frontiers
+    assert frontier.axis == metric
+    scale = 2.5 if axis else 1.0
+    assert frontier.peaks[0] == pytest.approx(1 / (scale * 0.004 * 3), rel=0.01)

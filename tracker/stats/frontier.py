@@ -90,7 +90,7 @@ class Estimate:
     def detectable(self, alpha: float, margin: float, power: float = 0.8) -> float:
         """The smallest shift that is significant at alpha (two-sided) and beyond the margin, with this power."""
         needed = max(float(np.quantile(np.abs(self.errors), 1 - alpha)), margin)
-        return needed + float(np.quantile(self.errors, power))
+        return needed + float(special.ndtri(power)) * self.deviation
 
 
 @dataclass(frozen=True, slots=True)
