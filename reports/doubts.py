@@ -120,6 +120,10 @@ _COMPARISON = {
         N_("Points that one side merely did not measure, and that count on no frontier: %(points)s."),
         N_("Points that one side merely did not measure count on no frontier."),
     ),
+    "frontier_incomplete": (
+        N_("Points of new layouts that were asked for did not come, so no loss is called: %(points)s."),
+        N_("Points of new layouts did not come, so no loss is called."),
+    ),
     "no_shared_interactivity": (N_("The sides have no interactivity in common, so only their peaks are compared."),),
     "topology_changed": (
         N_("%(config)s: topology %(baseline)s on the baseline's side only, %(candidate)s on the candidate's only."),

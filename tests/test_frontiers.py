@@ -280,7 +280,8 @@ def _story(
 def test_where_all_layouts_are_the_same_the_curves_speak_and_the_frontier_stands_in_the_json(tmp_path: Path) -> None:
     answer = _story(tmp_path, _two())
     assert all("frontier_same_layouts" in codes(one) for one in fronts(answer).values())
-    assert fronts(answer)["8192/1024"].verdict in CALM
+    shift = fronts(answer)["8192/1024"]
+    assert (shift.verdict, shift.effect) == (Verdict.NOT_JUDGED, pytest.approx(0.0, abs=0.03))
     chosen = select(answer)
     assert (chosen.frontiers.total, chosen.fronts) == (0, ())
     assert "Layouts changed" not in render.render(chosen, "comparison", "en")
@@ -295,13 +296,13 @@ def test_a_layout_that_failed_is_no_loss_of_the_frontier(tmp_path: Path, *, plan
     rules = {one.rule for one in frontier.layouts if one.kind is LayoutKind.ABSENT}
     assert rules == {"not_arrived" if planned else "plan_unknown"}
     shift, peak = fronts(answer)["8192/1024"], fronts(answer, "peak_tput_per_gpu")["8192/1024"]
-    assert {shift.verdict, peak.verdict} <= CALM
+    assert (shift.effect, peak.effect) == (pytest.approx(0.0, abs=0.03), pytest.approx(0.0, abs=0.03))
     assert "frontier_left_out" in codes(shift)
 
 
 def test_points_that_failed_are_no_loss_of_the_frontier(tmp_path: Path) -> None:
     answer = _story(tmp_path, _two(), only=lambda row: row["conc"] < 128)
-    assert fronts(answer, "peak_tput_per_gpu")["8192/1024"].verdict in CALM
+    assert fronts(answer, "peak_tput_per_gpu")["8192/1024"].effect == pytest.approx(0.0, abs=0.03)
 
 
 def test_a_loss_where_nothing_has_a_twin_is_a_regression_and_asks_to_be_confirmed(tmp_path: Path) -> None:
@@ -312,6 +313,19 @@ def test_a_loss_where_nothing_has_a_twin_is_a_regression_and_asks_to_be_confirme
     assert "single_run" in codes(shift)
     chosen = select(answer)
     assert (chosen.verdict, chosen.steps[0].code) == (Verdict.REGRESSION, "confirm")
+
+
+def test_a_new_layout_of_which_points_did_not_come_is_no_loss_yet(tmp_path: Path) -> None:
+    after = {8192: [(Pool(1, 4), Pool(2, 4), saturating(2000.0, 70, LOW, 80))]}
+    answer = _story(tmp_path, after, only=lambda row: row["conc"] < 64)
+    found = [*fronts(answer).values(), *fronts(answer, "peak_tput_per_gpu").values()]
+    assert {one.verdict for one in found} <= CALM
+    assert any("frontier_incomplete" in codes(one) for one in found)
+
+
+def test_a_lone_point_is_no_frontier(tmp_path: Path) -> None:
+    answer = _story(tmp_path, {8192: [(Pool(1, 4), Pool(2, 4), {64: (500.0, 40.0)})]})
+    assert (answer.frontiers, fronts(answer)) == ((), {})
 
 
 def test_frontiers_that_cross_are_mixed(tmp_path: Path) -> None:

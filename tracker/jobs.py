@@ -30,7 +30,7 @@ from store.records import (
     Verdict,
     Withdrawal,
 )
-from store.runs import PATCHED, standing
+from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import coverage, describe, provenance, sides
@@ -347,10 +347,11 @@ class _Asking:
 def _frontiers(past: Store | None, new: Side, sweep: Judged, asking: _Asking) -> frontiers.Judged:
     """What every group reaches together, over all layouts of both sides.
 
-    An entry that only adds points to a curve has no frontier of its own.
+    An entry that only adds points to a curve has no frontier of its own, and a trimmed sweep none at all.
     """
     asked, wanted = asking.question.metrics, asking.wanted
-    if past is None or wanted.adds_only or (asked and frontiers.OUTPUT not in asked):
+    is_part = wanted.adds_only or any(map(is_trimmed, new.runs))
+    if past is None or is_part or (asked and frontiers.OUTPUT not in asked):
         return frontiers.Judged()
     rows = sides.group_history(past, new, asking.baseline)
     both = sides.comparable(past, replace(new, frame=new.frontier), rows, asking.question.events)
@@ -359,7 +360,7 @@ def _frontiers(past: Store | None, new: Side, sweep: Judged, asking: _Asking) ->
         history=both.history,
         candidate=both.candidate,
         series={**past.series(keys), **new.series},
-        asked=frozenset(wanted.points) if wanted.is_known else None,
+        asked={key: one.series for key, one in wanted.points.items()} if wanted.is_known else None,
     )
     twins = {one.key for one in sweep.findings if one.scope is Scope.CURVE and one.verdict in JUDGED_VERDICTS}
     scales = asking.settings.scales or learn(rows, asking.settings)

@@ -145,8 +145,8 @@ def _of_group(key: str) -> Series:
     model, gpu, framework, precision, spec, sequence, *rest = key.split(" ")
     isl, slash, osl = sequence.partition("/")
     scenario = "single_turn" if slash else {"agentic": "agentic_traces"}.get(sequence, sequence)
-    lengths = [int(end) if end.isdigit() else None for end in (isl, osl)]
-    return Series(model, gpu, framework, precision, spec, scenario, *lengths, bool(rest), _ANY_LAYOUT)
+    first, last = (int(end) if end.isdigit() else None for end in (isl, osl))
+    return Series(model, gpu, framework, precision, spec, scenario, first, last, bool(rest), _ANY_LAYOUT)
 
 
 def _positive(value: float | None) -> float | None:

@@ -38,6 +38,8 @@ AXES: Mapping[str, tuple[str, ...]] = MappingProxyType({"agentic_traces": ("p90_
 """Scenario -> what its interactivity is read from: the first that every point of both sides has."""
 METRICS = (OUTPUT, *dict.fromkeys(name for axes in (*AXES.values(), _USUAL_AXES) for name in axes))
 """All that a frontier needs of a frame."""
+LEAST_POINTS = 2
+"""A lone point on a side is no frontier, and its throughput no peak."""
 _FAMILIES: Mapping[str, str] = MappingProxyType(
     {OUTPUT: "throughput", "median_tpot": "tpot", "p90_e2e_norm_intvty": "tail_tpot"}
 )
@@ -52,8 +54,8 @@ class Sweeps:
     history: pl.DataFrame
     candidate: pl.DataFrame
     series: Mapping[str, Series]
-    asked: Collection[str] | None = None
-    """Keys of the points that the candidate was asked for; None where nobody knows."""
+    asked: Mapping[str, Series] | None = None
+    """The points that the candidate was asked for, by key; None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,14 @@ def _counted(points: _Points, layouts: Sequence[LayoutChange], asked: Collection
     return points.old & (points.new | free), points.new & (points.old | ~points.ever)
 
 
+def _awaited(points: _Points, layouts: Sequence[LayoutChange], asked: Mapping[str, Series] | None, group: str) -> int:
+    """Points that were asked for and did not come, of layouts that the baseline has not: perhaps the best ones."""
+    came = {key for key, new in zip(points.keys, points.new.tolist(), strict=True) if new}
+    known = {one.before for one in layouts} & set(points.layout)
+    absent = (one for key, one in (asked or {}).items() if key not in came and group_key(one) == group)
+    return sum(one.layout not in known for one in absent)
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -314,6 +324,8 @@ class _Group:
     frontier: Frontier
     correlation: float
     left_out: int
+    awaited: int
+    """Points of its new layouts that the candidate was asked for and that did not come."""
 
 
 def _group(curve: Curve, sweeps: Sweeps, scales: noise.Scales, settings: Settings, baseline: Baseline) -> _Group | None:
@@ -326,7 +338,7 @@ def _group(curve: Curve, sweeps: Sweeps, scales: noise.Scales, settings: Setting
     group = _Sides(curve, chosen)
     layouts = _layouts(points, group, sweeps.asked)
     old, new = _counted(points, layouts, sweeps.asked)
-    if not (old.any() and new.any()):
+    if min(old.sum(), new.sum()) < LEAST_POINTS:
         return None
     measured = (
         _measured(group, points, OUTPUT, scales, settings),
@@ -340,7 +352,17 @@ def _group(curve: Curve, sweeps: Sweeps, scales: noise.Scales, settings: Setting
     found = stats.shift(before, after)
     left_out = int((points.old & ~old).sum() + (points.new & ~new).sum())
     told = _told(curve, axis, layouts, found, (before, after))
-    return _Group(group, points, (old, new), measured, found, told, rho, left_out)
+    return _Group(
+        group,
+        points,
+        (old, new),
+        measured,
+        found,
+        told,
+        rho,
+        left_out,
+        _awaited(points, layouts, sweeps.asked, curve.key),
+    )
 
 
 def _told(
@@ -451,17 +473,32 @@ def _findings(
     for rule in _Rule.all(settings):
         found, p = _estimate(group, rule.name), float(adjusted[rule.name])
         verdict = _verdict(group, rule, p, settings)
-        doubts = [*_doubts(group, rule.name, verdict, found.effect if found else 0.0, settings)]
-        if verdict in _CALLED and group.frontier.is_same and same_identity(group.sides.before, group.sides.after):
-            verdict, doubts = Verdict.SUSPECTED, [*doubts, Caveat.of("environment")]
+        role = tuple(_role(group, rule.name, spoken))
+        verdict, more = _settled(group, verdict, found.effect if found else 0.0, role)
+        doubts = [*_doubts(group, rule.name, verdict, found.effect if found else 0.0, settings), *more]
         yield replace(
             _plain_finding(group, rule.name),
             verdict=verdict,
             **(_statistics(found, rule, settings) if found else {}),
-            caveats=(*_role(group, rule.name, spoken), *doubts),
+            caveats=(*role, *doubts),
             evidence=_evidence(group, rule, p),
             rules_version=settings.rules_version,
         )
+
+
+def _settled(
+    group: _Group, verdict: Verdict, effect: float, role: Sequence[Caveat]
+) -> tuple[Verdict, tuple[Caveat, ...]]:
+    """The verdict once it is known who speaks, what is still awaited, and whether the software moved at all."""
+    if any(caveat.code == SAME_LAYOUTS for caveat in role):
+        # The curves were held against other baselines too: a second verdict could only contradict them.
+        return Verdict.NOT_JUDGED, ()
+    worse = verdict in (Verdict.REGRESSION, Verdict.MIXED) or (verdict is Verdict.SUSPECTED and effect < 0)
+    if worse and group.awaited:
+        return Verdict.INCONCLUSIVE, (Caveat.of("frontier_incomplete", points=group.awaited),)
+    if verdict in _CALLED and group.frontier.is_same and same_identity(group.sides.before, group.sides.after):
+        return Verdict.SUSPECTED, (Caveat.of("environment"),)
+    return verdict, ()
 
 
 def _statistics(found: stats.Estimate, rule: _Rule, settings: Settings) -> dict[str, Any]:
