@@ -208,6 +208,92 @@ _COMPARISON = {
         N_("%(metric)s was converted from %(unit)s."),
         N_("Units were converted."),
     ),
+    "attempt_gone": (N_("GitHub has attempt %(attempt)s of the run no longer."),),
+    "unknown_commit": (
+        N_("GitHub does not show commit %(sha)s: without its configs, what was expected is not known."),
+        N_("Without the configs of its commit, what was expected is not known."),
+    ),
+    "no_configs": (
+        N_("There is no master config at commit %(sha)s: what was expected is not known."),
+        N_("Without a master config, what was expected is not known."),
+    ),
+    "configs_too_large": (
+        N_("The configs at commit %(sha)s were left on GitHub: %(flaw)s."),
+        N_("The configs of the commit were left on GitHub."),
+    ),
+    "reuse_pull_requests": (
+        N_("No sweep was reused: %(count)s PRs merged the commit, not one."),
+        N_("No sweep was reused: the commit is not of one pull request."),
+    ),
+    "reuse_not_merged": (
+        N_("No sweep was reused: pull request %(pull)s is not merged."),
+        N_("No sweep was reused: its pull request is not merged."),
+    ),
+    "reuse_unauthorised": (
+        N_("No sweep was reused: %(login)s (%(association)s) may not ask for it."),
+        N_("No sweep was reused: who asked for it may not."),
+    ),
+    "reuse_full_labels": (
+        N_("No sweep was reused: the pull request has %(count)s labels of a full sweep (%(labels)s), not one."),
+        N_("No sweep was reused: the pull request has %(count)s labels of a full sweep, not one."),
+        N_("No sweep was reused: the pull request has not one label of a full sweep."),
+    ),
+    "reuse_partial_sweep": (
+        N_("No sweep was reused: the pull request has a label of a partial sweep (%(labels)s)."),
+        N_("No sweep was reused: the pull request has a label of a partial sweep."),
+    ),
+    "reuse_run_missing": (
+        N_("No sweep was reused: GitHub has no run %(run)s, which the comment names."),
+        N_("No sweep was reused: GitHub has not the run that the comment names."),
+    ),
+    "reuse_other_workflow": (
+        N_("No sweep was reused: run %(run)s is of another workflow (%(workflow)s)."),
+        N_("No sweep was reused: the run is of another workflow."),
+    ),
+    "reuse_other_event": (
+        N_("No sweep was reused: run %(run)s is of no pull request (event %(event)s)."),
+        N_("No sweep was reused: the run is of no pull request."),
+    ),
+    "reuse_not_completed": (
+        N_("No sweep was reused: run %(run)s is %(status)s."),
+        N_("No sweep was reused: the run is not completed."),
+    ),
+    "reuse_other_head": (
+        N_("No sweep was reused: commit %(sha)s of run %(run)s is none of the pull request."),
+        N_("No sweep was reused: the commit of the run is none of the pull request."),
+    ),
+    "reuse_later_run": (
+        N_("No sweep was reused: run %(run)s began after the merge."),
+        N_("No sweep was reused: the run began after the merge."),
+    ),
+    "reuse_no_results": (
+        N_("No sweep was reused: run %(run)s has no results."),
+        N_("No sweep was reused: the run has no results."),
+    ),
+    "reuse_expired": (
+        N_("A sweep was reused, but is lost on GitHub: the results of run %(run)s expired, the last on %(on)s."),
+        N_("A sweep was reused, but its results have expired on GitHub."),
+    ),
+    "reuse_no_run": (
+        N_("No sweep was reused: %(runs)s sweeps of the pull request succeeded, and none of them has results."),
+        N_("No sweep was reused: none of the pull request has results."),
+    ),
+    "run_concluded": (
+        N_("The run concluded %(conclusion)s, and holds all results that were expected."),
+        N_("The run holds all results that were expected, whatever it concluded."),
+    ),
+    "nothing_to_ingest": (
+        N_("The run concluded %(conclusion)s and holds no results."),
+        N_("The run holds no results."),
+    ),
+    "incomplete_run": (
+        N_("The run holds %(have)s of %(need)s results."),
+        N_("The run holds not all results."),
+    ),
+    "newer_run": (
+        N_("Run %(run)s is newer and holds as much."),
+        N_("A newer run holds as much."),
+    ),
     "superseded": (N_("A later attempt of the same run replaces this row."),),
     "collected_only": (N_("Only the collected file holds this row, not an artifact of its own."),),
     "advisory_only": (N_("Only advisory metrics moved; they never decide a verdict alone."),),
@@ -542,6 +628,7 @@ def _said(name: str, value: Value) -> Said:
 
 _WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
     {
+        "sha": lambda value: value[:12],
         "metric": lambda value: metric_name(value) if value in METRICS else value,
         "task": task_name,
         "verdict": lambda value: verdict_name(Verdict(value)) if value in set(Verdict) else value,

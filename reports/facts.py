@@ -725,14 +725,17 @@ def _kinds(comparison: Comparison) -> Iterable[Caveat]:
         yield Caveat.of("kind_changed", kind_before=old, kind_after=new)
 
 
+_SIDES = ("baseline", "candidate")
+_ONE_SIDED = frozenset({Verdict.MISSING, Verdict.DROPPED, Verdict.NO_BASELINE})
+
+
 def _topologies(rows: Iterable[Unmatched]) -> Iterable[Caveat]:
     """Topologies that one side alone measured, of configs where each side has such ones."""
     found: dict[str, dict[str, set[str]]] = {}
     for row in rows:
-        alone = row.verdict in (Verdict.MISSING, Verdict.NO_BASELINE) and row.side != "plan"
-        if row.series is not None and row.task is None and alone:
+        if row.series is not None and row.task is None and row.verdict in _ONE_SIDED and row.side in _SIDES:
             name = f"{row.config} {sequence_text(row.series)}"
-            sides = found.setdefault(name, {"baseline": set(), "candidate": set()})
+            sides = found.setdefault(name, {side: set() for side in _SIDES})
             sides[row.side].add(layout_text(row.series.layout))
     for name, sides in sorted(found.items()):
         old, new = sides["baseline"] - sides["candidate"], sides["candidate"] - sides["baseline"]

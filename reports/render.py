@@ -108,6 +108,7 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "comparison": Document("comparison.md.j2", escapes.markdown, _blocks),
         "comment": Document("comment.md.j2", escapes.markdown, _blocks, COMMENT_LIMIT),
         "summary": Document("comparison.md.j2", escapes.markdown, _blocks, SUMMARY_LIMIT, _bytes),
+        "check": Document("comparison.md.j2", escapes.markdown, _blocks, COMMENT_LIMIT),
         "short": Document("short.md.j2", escapes.markdown_line, _halves),
         "title": Document("title.txt.j2", escapes.line, _halves),
         "commit": Document("commit.txt.j2", escapes.line, _commit),

@@ -732,6 +732,11 @@ class Store:
 
     # Notes
 
+    def mark(self) -> str:
+        """What measurements the store answers with: it changes with every file that lands and every withdrawal."""
+        files = sorted(name for (name,) in self._con.sql("SELECT file FROM landed").fetchall())
+        return archive.digest_of(to_text((files, self._withdrawals)).encode())
+
     def put_note(self, key: str, value: object) -> None:
         """Keep a small learned value (anything that JSON can say) under a name, in place of the one before."""
         self._con.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [key, json.dumps(value, sort_keys=True)])

@@ -10,7 +10,7 @@ from store.records import Scope, Verdict
 from tests.sweeps import IMAGES, nights, sweep
 from tracker.judge.sweep import judge_frames
 from tracker.pairs import parse_baseline
-from tracker.settings import Settings
+from tracker.settings import RULES_VERSION, Settings
 
 OLD, NEW, LATER = IMAGES
 MIRROR = {"regression": "improvement", "improvement": "regression"}
@@ -86,7 +86,7 @@ def test_every_statistic_carries_its_doubts():
         assert found.n_baseline == 3
         assert found.n_candidate == 1
         assert found.evidence is not None
-        assert found.rules_version == "1"
+        assert found.rules_version == RULES_VERSION
 
 
 def test_the_evidence_holds_the_values_in_their_unit():

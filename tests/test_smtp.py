@@ -47,7 +47,7 @@ class Pauses:
         self.taken: list[float] = []
 
     def patience(self, tries: int = 12, seconds: float = 1_000.0) -> Patience:
-        return Patience(tries, seconds, sleep=self.taken.append, clock=lambda: 0.0)
+        return Patience(tries, seconds, sleep=self.taken.append, clock=lambda: sum(self.taken, 0.0))
 
 
 def deliver(made: Mail, server: Server, patience: Patience | None = None) -> Outcome:

@@ -154,6 +154,7 @@ def test_runs_that_an_older_version_landed_get_their_standing_by_the_rules_of_to
         assert store.standing(FIRST.key) == Standing(True)
     with duckdb.connect(str(tmp_path / "s")) as con:
         con.execute("UPDATE schema_version SET version = 2; ALTER TABLE runs DROP COLUMN reasons")
+        con.execute("DROP TABLE reviews; DROP TABLE events")
     with Store.open(tmp_path / "s", tmp_path / "a", official=standing) as store:
         assert store.standing(FIRST.key) == Standing(False, (Caveat.of("unofficial_label", label="agentx-fast"),))
         assert store.newest_run(official_only=True) is None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -326,6 +327,10 @@ def test_a_withdrawn_point_alone_is_not_judged(tracker: Tracker) -> None:
     assert {one["conc"] for one in answer["findings"] if one["scope"] == "point"} == {128}
 
 
+def corrections(answer: Any) -> list[Any]:
+    return [one for one in answer["caveats"] if one["code"] == "withdrawn_cited"]
+
+
 def test_a_later_report_corrects_an_earlier_one(tracker: Tracker) -> None:
     candidate = past(tracker)
     tracker.ingest(candidate)
@@ -333,13 +338,13 @@ def test_a_later_report_corrects_an_earlier_one(tracker: Tracker) -> None:
     with Store.open(*store) as opened_store:
         key = RunKey(101)
         opened_store.save_findings("200/1 previous", [finding("any", key)])
-    assert not tracker.compare("run:200")["caveats"]
+    assert not corrections(tracker.compare("run:200"))
     file = listed(tracker, {"run": 101})
-    (told_once,) = tracker.compare("run:200")["caveats"]
+    (told_once,) = corrections(tracker.compare("run:200"))
     assert told_once == {
         "code": "withdrawn_cited", "run": "101/1", "reason": "wrong draft model", "since": "2026-07-21",
     }  # fmt: skip
-    assert not tracker.compare("run:200", "--against", "last-good")["caveats"]
+    assert not corrections(tracker.compare("run:200", "--against", "last-good"))
     for form in ("comment", "markdown", "table"):
         said = tracker("compare", "run:200", "--format", form).out
         assert said.count("Correction: ") == 1, form

@@ -42,7 +42,7 @@ from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
 from tracker.judge.sweep import JUDGED_VERDICTS, Judged, judge_frames
 from tracker.pairs import Baseline, parse_baseline
-from tracker.settings import Settings
+from tracker.settings import RULES_VERSION, Settings
 from tracker.sides import Side
 
 JUDGED_METRICS = (*GATE_METRICS, *ADVISORY_METRICS)
@@ -115,8 +115,7 @@ def ingest(
     else:
         with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
             landed = store.land_many(batches)
-            if not landed.already:
-                _keep_learned(store)
+            _keep_learned(store)
     return tally.ingested(landed)
 
 
@@ -129,10 +128,17 @@ def _unlanded(batch: Batch) -> Landed:
 
 
 def _keep_learned(store: Store) -> None:
-    """Learn the noise from the curves with the most runs; which ones does not depend on the order of landing."""
+    """Learn the noise from the curves with the most runs; which ones does not depend on the order of landing.
+
+    What was learned from is kept last: a process that died before that has learned nothing.
+    """
+    of = f"{store.mark()} rules {RULES_VERSION}"
+    if store.note(sides.LEARNED_OF) == of:
+        return
     longest = store.curves().sort(["runs", "curve"], descending=[True, False]).head(LEARNED_CURVES)
     scales = learn(store.history(longest["curve"].to_list(), JUDGED_METRICS, most=LEARNED_RUNS), Settings())
     store.put_note(sides.SCALES, sides.scales_as_json(scales))
+    store.put_note(sides.LEARNED_OF, of)
 
 
 class _Tally:
@@ -226,10 +232,9 @@ def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Car
     """Bring what the archive lacks from another place, then the database up to date, then learn the noise anew."""
     here = Folder(where.archive)
     carried = carry(plan(place.sizes(), here.sizes()), place, here, watch)
-    with Store.open(where.store, where.archive, official=standing) as store:
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         loaded = store.catch_up()
-        if not loaded.landed.already:
-            _keep_learned(store)
+        _keep_learned(store)
     return carried, loaded
 
 
@@ -400,6 +405,14 @@ def comparison_name(candidate: RunKey, against: str) -> str:
     '27489075807/1 previous'
     """
     return f"{candidate} {against}"
+
+
+def keep_findings(answer: Comparison, where: Where) -> str:
+    """Store the findings of a comparison, in place of those of an earlier one of its name; gives the name."""
+    name = comparison_name(max(answer.candidate, key=lambda run: (run.started_at, run.key)).key, answer.against)
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
+        store.save_findings(name, answer.findings)
+    return name
 
 
 def _corrections(past: Store | None, new: Side, baseline: Baseline) -> tuple[Caveat, ...]:

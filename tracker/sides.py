@@ -47,6 +47,9 @@ from tracker.stats.noise import Scales
 SCALES = "noise_scales"
 """Name of the note under which a store keeps what it has learned about its noise."""
 
+LEARNED_OF = "noise_scales_of"
+"""Name of the note that says what they were learned from."""
+
 RUNS_LOOKED_AT = 24
 """Runs of a curve that a baseline is looked for in: some image bumps of a nightly curve, and a bound on the work."""
 

@@ -12,7 +12,7 @@ from store import changelog
 from store.identity import config_key
 from store.metrics import METRICS, POINT_METRICS, Better
 from store.plan import Plan
-from store.records import Trouble
+from store.records import Comparison, Trouble
 from tracker import sides
 from tracker.claims import Checked, Measured, check, find_claims
 from tracker.jobs import Question, Where, compare
@@ -41,11 +41,16 @@ class Entries:
     lang: str = "both"
     pull_request: int | None = None
     plan: Plan | None = None
+    repository: str = changelog.REPOSITORY
 
 
 def changelog_entries(question: Question, where: Where, wanted: Entries) -> tuple[changelog.Entry, ...]:
     """One entry per config whose image or recipe changed, saying what its findings support."""
-    answer = compare(question, where)
+    return entries_of(compare(question, where), wanted)
+
+
+def entries_of(answer: Comparison, wanted: Entries) -> tuple[changelog.Entry, ...]:
+    """The entries of a judgement that is there; Trouble where there is nothing to write."""
     configs = entry.changed_configs(answer)
     if not configs:
         raise Trouble("there is nothing to write: no config of the candidate changed its image or its recipe")
@@ -53,7 +58,7 @@ def changelog_entries(question: Question, where: Where, wanted: Entries) -> tupl
         changelog.Entry(
             config_keys=_master_keys(config, wanted.plan),
             description=entry.description(answer, config, wanted.lang),
-            pr_link=changelog.link(wanted.pull_request),
+            pr_link=changelog.link(wanted.pull_request, wanted.repository),
         )
         for config in configs
     )

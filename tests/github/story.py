@@ -37,8 +37,8 @@ SLOW_PULL, MENDED_PULL, STRANGE_PULL, FLAKY_PULL = 101, 102, 103, 104
 
 WITHDRAWALS = f"""\
 - run: {WITHDRAWN}
-  reason: unfair speed-up
-  detail: prompts without the chat template
+  class: unfair-speed-up
+  reason: prompts without the chat template
   since: 2026-07-06
   source: https://github.com/{REPOSITORY}/issues/90
 """
@@ -124,9 +124,9 @@ def _mended(hub: Actions) -> None:
 
 
 def _strange(hub: Actions) -> None:
-    """A stranger's branch, measured by hand with another workflow."""
+    """A stranger's branch, which is called main as well, measured by another workflow."""
     hub.proposed(STRANGE_PULL, sha(STRANGE), labels=[], branch="main", repository=FORK, commits=[sha(STRANGE)])
-    hub.ran(STRANGE, "2026-07-09T08:00:00Z", event="workflow_dispatch", head_branch="main", head_sha=sha(STRANGE),
+    hub.ran(STRANGE, "2026-07-09T08:00:00Z", event="pull_request", head_branch="main", head_sha=sha(STRANGE),
             path=".github/workflows/e2e-tests.yml", head_repository=FORK)  # fmt: skip
     measured(hub, STRANGE, "2026-07-09T09:00:00Z", IMAGE, 1.1)
 

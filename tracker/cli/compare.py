@@ -63,6 +63,7 @@ def command(
     CANDIDATE is latest (the newest run of the store), run:ID[/ATTEMPT], image:REFERENCE, or a path, which is compared
     without being stored. The verdict comes first, then what moved, then what could not be judged and why.
     """
+    from reports import ending
     from store.thresholds import load
     from tracker import jobs
     from tracker.cli import output
@@ -71,10 +72,7 @@ def command(
     question = jobs.Question(candidate, against, metrics, marks, known_events(events))
     answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
     output.show(answer, form or _default_form(out), lang, out)
-    if fail_on != "never" and not output.is_judged(answer):
-        raise click.exceptions.Exit(4)
-    if output.fails(answer, fail_on):
-        raise click.exceptions.Exit(3)
+    raise click.exceptions.Exit(ending.code(answer, fail_on))
 
 
 def _default_form(out: Path | None) -> str:

@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from store.fetch import Fetched
-    from store.github import Artifact
+    from store.github import Artifact, Reader
     from store.runs import RunLink
 
 EPILOG = """\b
@@ -26,28 +26,6 @@ Examples:
 
 SHOWN = 5
 """Names in one line of the summary."""
-
-NOTES = {
-    "attempt_gone": "attempt {attempt}: GitHub has it no longer",
-    "unknown_commit": "GitHub does not show commit {sha:.12}: without its configs, what was expected is not known",
-    "no_configs": "no master config at commit {sha:.12}: what was expected is not known",
-    "configs_too_large": "the configs at commit {sha:.12} are left on GitHub: {flaw}",
-    "reuse_pull_requests": "nothing was reused: the commit was merged by {count} pull requests, not by one",
-    "reuse_not_merged": "nothing was reused: pull request {pull} is not merged",
-    "reuse_unauthorised": "nothing was reused: {login} ({association}) may not ask for the reuse of a sweep",
-    "reuse_full_labels": "nothing was reused: the pull request has {count} labels of a full sweep ({labels}), not one",
-    "reuse_partial_sweep": "nothing was reused: the pull request has a label of a partial sweep ({labels})",
-    "reuse_run_missing": "nothing was reused: GitHub has no run {run}, which the comment names",
-    "reuse_other_workflow": "nothing was reused: run {run} is of another workflow ({workflow})",
-    "reuse_other_event": "nothing was reused: run {run} is of no pull request (event {event})",
-    "reuse_not_completed": "nothing was reused: run {run} is {status}",
-    "reuse_other_head": "nothing was reused: commit {sha:.12} of run {run} is none of the pull request",
-    "reuse_later_run": "nothing was reused: run {run} began after the merge",
-    "reuse_no_results": "nothing was reused: run {run} has no results",
-    "reuse_expired": "reused, but lost on GitHub: the results of run {run} expired, the last on {on}",
-    "reuse_no_run": "nothing was reused: {runs} sweeps of the pull request succeeded, and none of them has results",
-}
-"""What is said of a note of a fetch, by its code."""
 
 _ID = re.compile(r"(?P<id>[1-9]\d{0,17})(?:/(?P<attempt>[1-9]\d{0,5}))?")
 
@@ -72,15 +50,21 @@ def command(run: str, repo: str | None, into: Path | None, api: str) -> None:
 
 def bring(link: RunLink, api: str, into: Path | None) -> tuple[tuple[Fetched, ...], Path]:
     """Fetch a run, and the sweep that it published; gives also the folder in the words of the caller."""
-    from store.credentials import credentials
     from store.fetch import fetch_with_source
-    from store.github import Access, Reader
     from tracker.cli import progress
 
-    api, folder = api.rstrip("/"), into or Path(str(link.id))
-    access = Access(link.repository, credentials(os.environ, link.repository, api), api)
-    with Reader(access) as reader, progress.watching("artifacts fetched") as watch:
+    folder = into or Path(str(link.id))
+    with reader_of(link.repository, api) as reader, progress.watching("artifacts fetched") as watch:
         return fetch_with_source(link, reader, folder, watch), folder
+
+
+def reader_of(repository: str, api: str) -> Reader:
+    """A connection that reads, with what the environment gives."""
+    from store.credentials import credentials
+    from store.github import Access, Reader
+
+    api = api.rstrip("/")
+    return Reader(Access(repository, credentials(os.environ, repository, api), api))
 
 
 def link_of(text: str, repository: str | None, hint: str) -> RunLink:
@@ -120,6 +104,10 @@ def _published(folder: Path) -> str:
 
 def _told(found: Fetched, folder: Path) -> Iterator[str]:
     """Counts first; what is lost or unreadable by name."""
+    from reports.doubts import sentence
+    from reports.language import Language
+
+    english = Language("en")
     yield f"run {found.run.key} of {found.run.repository}: {_count(len(found.new))} fetched into {folder}"
     if found.kept:
         yield f"there already: {len(found.kept)}"
@@ -129,8 +117,7 @@ def _told(found: Fetched, folder: Path) -> Iterator[str]:
         yield f"unreadable: {artifact.name} ({artifact.id}): {reason}"
     if found.skipped:
         yield f"no results, left on GitHub: {len(found.skipped)} ({_names(found.skipped)})"
-    for note in found.notes:
-        yield NOTES[note.code].format(**dict(note.values))
+    yield from (english.say(sentence(note)) for note in found.notes)
     if found.run.status != "completed":
         yield f"the run is {found.run.status}: fetch again later for what it uploads until then"
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import click
 
 from reports import csvform, facts, jsonform
-from store.records import Comparison, Trouble, Verdict
+from store.records import Comparison, Trouble
 
 
 def chosen(answer: Comparison) -> facts.Facts:
@@ -73,16 +73,3 @@ def make(folder: Path, option: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as flaw:
         raise Trouble(f"{folder} cannot be made: {flaw.strerror or flaw}; name another one with {option}") from flaw
-
-
-def is_judged(answer: Comparison) -> bool:
-    """True when anything was held against a baseline or a threshold: "no data" is not "no regression"."""
-    named = (one for one in answer.findings if facts.decides(one))
-    return any(one.verdict is not Verdict.NO_BASELINE or None not in facts.gate(one) for one in named)
-
-
-def fails(answer: Comparison, fail_on: str) -> bool:
-    """True when the condition of --fail-on holds, by the same verdict that the headline says."""
-    worse = facts.worst(answer) in {Verdict.REGRESSION, Verdict.MIXED, Verdict.FAILED}
-    doubted = any(facts.decides(one) and facts.is_bad(one) for one in answer.findings)
-    return fail_on != "never" and (worse or (fail_on == "suspected" and doubted))

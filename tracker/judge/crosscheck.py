@@ -92,7 +92,9 @@ def _by_last_good(finding: Finding, good: Finding) -> Finding:
         return replace(finding, caveats=(*finding.caveats, Caveat.of("below_last_good", change=good.effect)))
     if not (_is_open(finding) and improves):
         return finding
-    verdict = good.verdict if good.verdict in CALLED else Verdict.RECOVERY
+    # The software of the last good run with other numbers than that run's is no recovery of it.
+    other = any(caveat.code == "environment" for caveat in good.caveats)
+    verdict = good.verdict if good.verdict in CALLED or other else Verdict.RECOVERY
     doubts = tuple(caveat for caveat in finding.caveats if caveat.code not in ("implausible_gain", "single_run"))
     return replace(good, verdict=verdict, caveats=(*doubts, Caveat.of("recovery", change=finding.effect)))
 
