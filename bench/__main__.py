@@ -12,6 +12,7 @@ EVALS = SHARED / "tools" / "stat_eval" / "data" / "evals_public.parquet"
 ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("false alarms, power and coverage on simulated sweeps", ("bench.calibration", "simulate", "--full"), None),
     ("steps found and false ones on simulated curves", ("bench.steps",), None),
+    ("frontiers of simulated groups whose layouts stay or change", ("bench.frontier",), None),
     ("the lab sweeps", ("bench.calibration", "lab", "tests/data/lab/h200-sweeps.zip"), None),
     (
         "real unchanged sweeps with planted shifts",

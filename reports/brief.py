@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from reports import doubts, glance, numbers
-from reports.facts import Facts, ImageChange, Listed, Moved, Note, Reason, Row, Step, is_eval, run_url
+from reports import doubts, frontwords, glance, numbers
+from reports.facts import Facts, Fronted, ImageChange, Listed, Moved, Note, Reason, Row, Step, is_eval, run_url
 from reports.language import N_, Language, Phrase, Value, clauses, listing, phrase, sentences
 from reports.phrases import (
     FLEXIBLE,
@@ -28,6 +28,7 @@ from reports.phrases import (
     tallies,
     tally,
     task_name,
+    values,
     verdict_name,
 )
 from store.identity import config_key, layout_text, sequence_text
@@ -49,6 +50,8 @@ def short_label(row: Row, room: int = 1000) -> str:
 
 def label_parts(row: Row) -> tuple[str, ...]:
     """Config, sequence, layout and concurrency, each as short as it can be; a row without a series is its own label."""
+    if isinstance(row, Finding) and row.scope is Scope.FRONTIER and row.config:
+        return (row.config, *map(_short, row.key.split(" ")[5:]))
     if row.series is None:
         return (label(row),)
     sequence = sequence_text(row.series)
@@ -78,7 +81,13 @@ def bounds(finding: Finding) -> Value:
 
 
 _SHORT_METRICS: Mapping[str, Value] = MappingProxyType(
-    {"tput_per_gpu": Phrase(N_("tput")), "median_tpot": "TPOT", "em_strict": Phrase(N_("strict"))}
+    {
+        "frontier_tput_per_gpu": Phrase(N_("frontier")),
+        "peak_tput_per_gpu": Phrase(N_("peak")),
+        "tput_per_gpu": Phrase(N_("tput")),
+        "median_tpot": "TPOT",
+        "em_strict": Phrase(N_("strict")),
+    }
 )
 
 
@@ -191,6 +200,40 @@ def few(rows: Sequence[Row], left_out: int, room: int) -> Value:
 
 def _brief(row: Row) -> str:
     return f"{short_label(row)} {task_name(row.task)}" if row.task and row.series else short_label(row)
+
+
+FRONTIERS = 3
+"""Groups with other layouts that a screen tells; the others are counted."""
+
+
+def frontiers(listed: Listed[Fronted]) -> list[Value]:
+    """One line per group: the shift at equal interactivity, the peak, and what became of the layouts."""
+    said: list[Value] = [_frontier(one) for one in listed.rows[:FRONTIERS]]
+    more = listed.total - len(said)
+    return [*said, *([phrase(N_("further groups: %(number)s"), number=numbers.count(more))] if more else [])]
+
+
+def _frontier(one: Fronted) -> Phrase:
+    shared, peak = one.frontier.shared, numbers.change(one.peak.effect, numbers.kind(one.peak))
+    fixed: dict[str, Value] = {
+        "name": short_label(one.peak),
+        "values": values(one.peak),
+        "peak": peak,
+        "layouts": frontwords.tally(one),
+    }
+    if shared is None:
+        said = N_("%(name)s: no interactivity in common; peak %(values)s (%(peak)s); layouts: %(layouts)s")
+        return phrase(said, **fixed)
+    return phrase(
+        N_(
+            "%(name)s: %(change)s at equal interactivity (%(low)s to %(high)s); peak %(values)s (%(peak)s);"
+            " layouts: %(layouts)s"
+        ),
+        change=numbers.change(one.shift.effect, numbers.kind(one.shift)),
+        low=numbers.plain(shared[0]),
+        high=numbers.plain(shared[1]),
+        **fixed,
+    )
 
 
 _UNSEEN: Mapping[Scope, str] = MappingProxyType(

@@ -107,6 +107,24 @@ _COMPARISON = {
         N_("%(field)s was %(baseline)s, now %(candidate)s."),
         N_("A setting changed between the sides."),
     ),
+    "frontier_same_layouts": (
+        N_("Both sides measured the same layouts: the curves speak for themselves, the frontier is told beside them."),
+    ),
+    "frontier_beside_curves": (
+        N_("Some curves of the group have twins and decide; the frontier is told beside them."),
+    ),
+    "peak_beside_frontier": (
+        N_("The frontiers are compared at equal interactivity; the peak is told beside that and decides nothing."),
+    ),
+    "frontier_left_out": (
+        N_("Points that one side merely did not measure, and that count on no frontier: %(points)s."),
+        N_("Points that one side merely did not measure count on no frontier."),
+    ),
+    "frontier_incomplete": (
+        N_("Points of new layouts that were asked for did not come, so no loss is called: %(points)s."),
+        N_("Points of new layouts did not come, so no loss is called."),
+    ),
+    "no_shared_interactivity": (N_("The sides have no interactivity in common, so only their peaks are compared."),),
     "topology_changed": (
         N_("%(config)s: topology %(baseline)s on the baseline's side only, %(candidate)s on the candidate's only."),
         N_("The topologies differ between the sides."),

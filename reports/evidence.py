@@ -5,7 +5,7 @@ A machine looks for exact English words in a sign-off, so these sentences are in
 
 from __future__ import annotations
 
-from reports import doubts, numbers
+from reports import doubts, frontwords, numbers
 from reports.facts import FAILED_GATE, Facts, no_difference, not_same, number_of
 from reports.language import Phrase, Value, listing, phrase
 from reports.phrases import image_change, kind, measured, published, run_name, started, task_name
@@ -25,6 +25,7 @@ def evidence(facts: Facts) -> list[Phrase]:
         *_ranges(facts),
         *_images(facts),
         *_baseline(facts),
+        *_frontiers(facts),
         *_differences(facts),
     ]
 
@@ -165,6 +166,20 @@ def _baseline(facts: Facts) -> list[Phrase]:
         phrase("Compared with (%(against)s): %(runs)s.", **said),
         *([phrase("Further baseline runs: %(number)s.", number=numbers.count(more))] if more else []),
         *([phrase("Baseline images: %(images)s.", images=listing(images))] if images else []),
+    ]
+
+
+FRONTIERS = 4
+"""Groups with other layouts that are told; the others are counted."""
+
+
+def _frontiers(facts: Facts) -> list[Phrase]:
+    """What groups with other layouts reach at equal interactivity and at most, and what became of the layouts."""
+    rows = facts.frontiers.rows[:FRONTIERS]
+    more = facts.frontiers.total - len(rows)
+    return [
+        *(said for one in rows for said in (*frontwords.sentences_of(one), frontwords.counted(one))),
+        *([phrase("Further groups with other layouts: %(number)s.", number=numbers.count(more))] if more else []),
     ]
 
 

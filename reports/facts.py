@@ -43,6 +43,7 @@ from store.records import (
     Comparison,
     Coverage,
     Finding,
+    Frontier,
     JobCount,
     Provenance,
     Rejection,
@@ -69,6 +70,7 @@ __all__ = [
     "Chooser",
     "Counts",
     "Facts",
+    "Fronted",
     "Hidden",
     "ImageChange",
     "Keep",
@@ -192,6 +194,16 @@ def not_same(listed: Listed[ImageChange]) -> Listed[ImageChange]:
 
 
 @dataclass(frozen=True, slots=True)
+class Fronted:
+    """A group with what was judged of all its layouts together."""
+
+    frontier: Frontier
+    shift: Finding
+    """At equal interactivity; without an effect where the sides share none."""
+    peak: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """How many rows were set aside for one reason."""
 
@@ -264,6 +276,10 @@ class Facts:
     rules_version: str
     hidden: Hidden | None
     history: Listed[Trace]
+    frontiers: Listed[Fronted]
+    """Groups whose layouts are not the same on both sides."""
+    fronts: Counts
+    """Frontiers that decide, each once by the worst of its findings that do."""
     differs: Listed[Note]
     """What differs between the sides besides their images."""
     provenance: Mapping[RunKey, Provenance]
@@ -335,6 +351,8 @@ def select(
         rules_version=comparison.rules_version,
         hidden=_hidden(every, shown, filtered_by),
         history=Listed(shown.traces(history or {})),
+        frontiers=Listed(_frontiers(comparison.frontiers, shown.findings)),
+        fronts=every.fronts(),
         differs=Listed(differences(comparison)),
         provenance=comparison.provenance,
         coverage=comparison.coverage,
@@ -372,7 +390,7 @@ def _level(findings: Sequence[Finding]) -> set[Verdict]:
     measured = [f for f in findings if decides(f) and not is_eval(f)]
     found = {scope: {f.verdict for f in measured if f.scope is scope} for scope in Scope}
     evals = {f.verdict for f in findings if is_eval(f)}
-    return (found[Scope.CURVE] or found[Scope.POINT] or found[Scope.CONFIG]) | evals
+    return (found[Scope.CURVE] or found[Scope.POINT] or found[Scope.CONFIG]) | found[Scope.FRONTIER] | evals
 
 
 def _counted(verdicts: Iterable[Verdict]) -> Counts:
@@ -421,6 +439,9 @@ class Chooser:
 
     def curves(self) -> Counts:
         return _counted(_worst_by_key((f.key, f.verdict) for f in self._of(Scope.CURVE) if decides(f)).values())
+
+    def fronts(self) -> Counts:
+        return _counted(_worst_by_key((f.key, f.verdict) for f in self._of(Scope.FRONTIER) if decides(f)).values())
 
     def scores(self) -> Counts:
         judged = [(f"{f.key} {f.task}", told_verdict(f)) for f in self._of(Scope.EVAL)]
@@ -472,7 +493,8 @@ class Chooser:
 
     def advisory(self) -> Listed[Moved]:
         """Advisory metrics that moved, one entry per thing and direction; what is not in an entry is counted."""
-        rows = sorted((f for f in self.findings if not decides(f) and f.verdict in _MOVED), key=_by_badness)
+        beside = (f for f in self.findings if f.scope is not Scope.FRONTIER and not decides(f))
+        rows = sorted((f for f in beside if f.verdict in _MOVED), key=_by_badness)
         things = grouped(rows, self._judged(), _by_badness)
         return Listed(things, len(rows) - sum(len(entry.rows) for entry in things))
 
@@ -664,7 +686,22 @@ def differences(comparison: Comparison) -> tuple[Note, ...]:
     return tuple(sorted((one for one in found if one.caveat.code in DIFFERENCES), key=_reading_order))
 
 
-_SCOPES = (Scope.CONFIG, Scope.CURVE, Scope.POINT, Scope.EVAL)
+_SCOPES = (Scope.FRONTIER, Scope.CONFIG, Scope.CURVE, Scope.POINT, Scope.EVAL)
+
+
+def _frontiers(frontiers: Iterable[Frontier], findings: Iterable[Finding]) -> tuple[Fronted, ...]:
+    """Groups with other layouts than before, in the order of their findings: the worst first."""
+    judged: dict[str, dict[str, Finding]] = {}
+    for finding in findings:
+        if finding.scope is Scope.FRONTIER:
+            judged.setdefault(finding.key, {})[finding.metric] = finding
+    beside = {one.key: one for one in frontiers if not one.is_same}
+    told = (Fronted(beside[key], *_shift_and_peak(found)) for key, found in judged.items() if key in beside)
+    return tuple(sorted(told, key=lambda one: (RANK[one.shift.verdict], -abs(one.shift.effect or 0.0), one.shift.key)))
+
+
+def _shift_and_peak(found: Mapping[str, Finding]) -> tuple[Finding, Finding]:
+    return found["frontier_tput_per_gpu"], found["peak_tput_per_gpu"]
 
 
 def no_difference(listed: Iterable[_Said]) -> tuple[_Said, ...]:
@@ -767,6 +804,7 @@ def _implausible(findings: Iterable[Finding]) -> list[Finding]:
 BY_IMPORTANCE = (
     "accuracy",
     "worse",
+    "frontiers",
     "better",
     "worse_points",
     "doubts",

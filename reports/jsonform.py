@@ -22,7 +22,9 @@ from store.records import (
     Coverage,
     Evidence,
     Finding,
+    Frontier,
     LaneCount,
+    LayoutKind,
     Rejection,
     Run,
     RunKey,
@@ -58,6 +60,7 @@ def form(comparison: Comparison) -> Json:
         "headline": _headline(chosen),
         "caveats": _caveats(chosen.caveats),
         "findings": [_finding(finding) for finding in comparison.findings],
+        "frontiers": [_frontier(frontier) for frontier in comparison.frontiers],
         "unmatched": [_unmatched(row) for row in comparison.unmatched],
         "rejected": [_rejection(row) for row in comparison.rejected],
     }
@@ -68,6 +71,7 @@ def _headline(chosen: Facts) -> Json:
         "verdict": chosen.verdict.value,
         "points": _counts(chosen.points),
         "curves": _counts(chosen.curves),
+        "frontiers": _counts(chosen.fronts),
         "evals": _counts(chosen.scores),
         "measured": chosen.is_measured,
         "coverage": _coverage(chosen.coverage),
@@ -116,6 +120,32 @@ def _finding(finding: Finding) -> Json:
         "caveats": _caveats(finding.caveats),
         "evidence": _evidence(finding.evidence),
         "rules_version": finding.rules_version,
+    }
+
+
+def _frontier(one: Frontier) -> Json:
+    return {
+        "key": one.key,
+        "config": one.config,
+        "axis": one.axis,
+        "layouts": [
+            {
+                "kind": change.kind.value,
+                "rule": change.rule,
+                "baseline": layout_text(change.before) if change.before else None,
+                "candidate": layout_text(change.after) if change.after else None,
+            }
+            for change in one.layouts
+        ],
+        "same_layouts": one.is_same,
+        "shared": list(one.shared) if one.shared else None,
+        "peaks": {"baseline": one.peaks[0], "candidate": one.peaks[1]},
+        "gained": [list(part) for part in one.gained],
+        "lost": [list(part) for part in one.lost],
+        "gaps": [
+            {"interactivity": speed, "change": _relative(gap), "band": [_relative(gap - half), _relative(gap + half)]}
+            for speed, gap, half in zip(one.speeds, one.gaps, one.band, strict=True)
+        ],
     }
 
 
@@ -262,6 +292,7 @@ def schema() -> Json:
                 "headline": {"$ref": "#/$defs/headline"},
                 "caveats": _CAVEATS,
                 "findings": _list({"$ref": "#/$defs/finding"}),
+                "frontiers": _list({"$ref": "#/$defs/frontier"}),
                 "unmatched": _list({"$ref": "#/$defs/unmatched"}),
                 "rejected": _list({"$ref": "#/$defs/rejection"}),
             }
@@ -313,7 +344,7 @@ def _definitions() -> Json:
         "headline": _object(
             {
                 "verdict": _VERDICT,
-                **dict.fromkeys(("points", "curves", "evals"), counts),
+                **dict.fromkeys(("points", "curves", "frontiers", "evals"), counts),
                 "measured": {"type": "boolean"},
                 "coverage": {"anyOf": [{"$ref": "#/$defs/coverage"}, {"type": "null"}]},
                 "next": _list(_TEXT),
@@ -329,6 +360,7 @@ def _definitions() -> Json:
             }
         ),
         "finding": _object(_FINDING),
+        "frontier": _object(_FRONTIER),
         "unmatched": _object(
             {
                 "key": _TEXT,
@@ -366,6 +398,26 @@ _RUN: Mapping[str, Json] = {
     "reused_by": _TEXT_OR_NULL,
 }
 _NUMBERS = _list(_NUMBER_OR_NULL)
+_FINITE: Json = {"type": "number"}
+_RANGE: Json = {"type": "array", "items": _FINITE, "minItems": 2, "maxItems": 2}
+_RANGES = _list(_RANGE)
+_FRONTIER: Mapping[str, Json] = {
+    **dict.fromkeys(("key", "config", "axis"), _TEXT),
+    "layouts": _list(
+        _object(
+            {
+                "kind": {"enum": [kind.value for kind in LayoutKind]},
+                "rule": _TEXT,
+                **dict.fromkeys(("baseline", "candidate"), _TEXT_OR_NULL),
+            }
+        )
+    ),
+    "same_layouts": {"type": "boolean"},
+    "shared": {"anyOf": [_RANGE, {"type": "null"}]},
+    "peaks": _object(dict.fromkeys(("baseline", "candidate"), _FINITE)),
+    **dict.fromkeys(("gained", "lost"), _RANGES),
+    "gaps": _list(_object({**dict.fromkeys(("interactivity", "change"), _FINITE), "band": _RANGE})),
+}
 _FINDING: Mapping[str, Json] = {
     "scope": {"enum": [scope.value for scope in FindingScope]},
     "key": _TEXT,

@@ -29,7 +29,13 @@ Json: TypeAlias = dict[str, Any]
 PARTS = Path(__file__).parent / "templates"
 
 SCOPES: Mapping[Scope, str] = MappingProxyType(
-    {Scope.EVAL: N_("eval"), Scope.CONFIG: N_("config"), Scope.CURVE: N_("curve"), Scope.POINT: N_("point")}
+    {
+        Scope.EVAL: N_("eval"),
+        Scope.FRONTIER: N_("frontier"),
+        Scope.CONFIG: N_("config"),
+        Scope.CURVE: N_("curve"),
+        Scope.POINT: N_("point"),
+    }
 )
 
 WORDS: Mapping[str, str] = MappingProxyType(
@@ -244,8 +250,8 @@ def _order(row: Json) -> tuple[int, int, float, str]:
 
 
 def _shown(comparison: Comparison) -> list[Finding]:
-    """What decides, and the advisory metrics that moved."""
-    return [one for one in comparison.findings if decides(one) or one.verdict in _MOVED]
+    """What decides, the advisory metrics that moved, and every frontier."""
+    return [f for f in comparison.findings if decides(f) or f.verdict in _MOVED or f.scope is Scope.FRONTIER]
 
 
 def _families(comparison: Comparison) -> dict[str, Series]:

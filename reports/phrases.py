@@ -99,6 +99,8 @@ METRIC_NAMES: Mapping[str, str] = MappingProxyType(
         "total_tput_tps": N_("total throughput"),
         "output_tput_tps": N_("output throughput"),
         "input_tput_tps": N_("input throughput"),
+        "frontier_tput_per_gpu": N_("throughput per GPU at equal interactivity"),
+        "peak_tput_per_gpu": N_("peak throughput per GPU"),
         "mean_qps": N_("request rate"),
         "duration_seconds": N_("duration"),
         "avg_power_w": N_("average power per GPU"),
@@ -154,10 +156,12 @@ def task_name(task: str | None) -> str:
 def label(row: Row) -> str:
     """What a row is about, in identifiers only: config, sequence, topology, concurrency; else its key.
 
-    A config that is judged as a whole is named by itself.
+    A config that is judged as a whole is named by itself, a frontier by its config and sequence.
     """
     if isinstance(row, Finding) and row.scope is Scope.CONFIG and row.config:
         return row.config
+    if isinstance(row, Finding) and row.scope is Scope.FRONTIER and row.config:
+        return " ".join([row.config, *row.key.split(" ")[5:]])
     if row.series is None:
         return row.key
     sequence = sequence_text(row.series)
@@ -459,6 +463,7 @@ def values(finding: Finding) -> str:
 
 _PARTS = (
     ("scores", N_("evals %(number)s of %(total)s")),
+    ("fronts", N_("frontiers %(number)s of %(total)s")),
     ("curves", N_("curves %(number)s of %(total)s")),
     ("points", N_("points %(number)s of %(total)s")),
 )

@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
-from reports import doubts, escapes, facts, numbers, phrases, week, weekwords
+from reports import doubts, escapes, facts, frontwords, numbers, phrases, week, weekwords
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
@@ -242,6 +242,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "everything": phrases.everything,
         "evidence": evidence,
         "foot": phrases.foot,
+        "frontier": frontwords.sentences_of,
         "full_label": phrases.full_label,
         "has_values": phrases.has_values,
         "head": phrases.head,
@@ -252,6 +253,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "interval_cell": phrases.interval,
         "kind": phrases.kind,
         "label": phrases.label,
+        "layouts": frontwords.layouts,
         "left_out": phrases.left_out,
         "measured": phrases.measured,
         "links": _links,

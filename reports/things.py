@@ -102,8 +102,14 @@ def is_eval(finding: Finding) -> bool:
     return finding.scope is Scope.EVAL or metric(finding.metric).family == "accuracy"
 
 
+TOLD_BESIDE = frozenset({"frontier_same_layouts", "frontier_beside_curves", "peak_beside_frontier"})
+"""Codes of a frontier that decides nothing: curves, or the shift at equal interactivity, speak for the same change."""
+
+
 def decides(finding: Finding) -> bool:
-    """True for what may decide a verdict: gate metrics, and evals."""
+    """True for what may decide a verdict: gate metrics, evals, and frontiers of groups whose curves have no twins."""
+    if finding.scope is Scope.FRONTIER and any(caveat.code in TOLD_BESIDE for caveat in finding.caveats):
+        return False
     return is_eval(finding) or metric(finding.metric).part is Part.GATE
 
 

@@ -557,6 +557,11 @@ class Store:
         """Every curve with its config, its number of points and runs, and when it was first and last measured."""
         return self._ask(question("curves"))
 
+    def curves_of(self, configs: Collection[str]) -> list[str]:
+        """The text keys of every curve that some configs ever had, measured lately or not."""
+        rows = self._ask(question("curves_of"), configs=list(configs))
+        return [curve for (curve,) in rows.iter_rows()]
+
     # Questions: scores and the rest
 
     def newest_of_configs(

@@ -268,6 +268,23 @@ def config_key(series: Series) -> str:
     return "-".join(map(_word, words))
 
 
+@lru_cache(maxsize=65536)
+def group_key(series: Series) -> str:
+    """Text key of everything that a dashboard draws as one line: the curve's words without the layout.
+
+    >>> one = Layout(Role(8))
+    >>> group_key(Series("dsr1", "h200", "sglang", "fp8", "none", "single_turn", 8192, 1024, True, one, 64))
+    'dsr1 h200 sglang fp8 none 8192/1024 offload'
+    """
+    return group_of(curve_key(series))
+
+
+def group_of(curve: str) -> str:
+    """The group of a curve, by its text key."""
+    words = curve.split(" ")
+    return " ".join((*words[:6], *words[7:]))
+
+
 def curve_of(series: Series) -> Series:
     """The series less its concurrency."""
     return replace(series, conc=None)

@@ -152,12 +152,21 @@ _ACCURACY = (
     Metric("score", "fraction", Better.HIGHER, "accuracy"),
 )
 
+_FRONTIER = (
+    Metric("frontier_tput_per_gpu", "tok/s/GPU", Better.HIGHER, "frontier", Part.GATE),
+    Metric("peak_tput_per_gpu", "tok/s/GPU", Better.HIGHER, "frontier", Part.GATE),
+)
+"""What all layouts of a group reach together: at equal interactivity, and at most. No row carries them."""
+
 METRICS = MappingProxyType(
-    {row.key: row for row in (*_FIXED, *_latency_rows(), *_interactivity_rows(), *_agentic_rows(), *_ACCURACY)}
+    {
+        row.key: row
+        for row in (*_FIXED, *_latency_rows(), *_interactivity_rows(), *_agentic_rows(), *_FRONTIER, *_ACCURACY)
+    }
 )
 """Every metric that has a row, by key."""
 
-POINT_METRICS = tuple(row.key for row in METRICS.values() if row.family != "accuracy")
+POINT_METRICS = tuple(row.key for row in METRICS.values() if row.family not in ("accuracy", "frontier"))
 """The metrics that a point may carry, in the order of the archive's columns."""
 
 GATE_METRICS = ("tput_per_gpu", "median_tpot")

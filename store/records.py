@@ -26,6 +26,8 @@ class Scope(StrEnum):
     POINT = "point"
     CURVE = "curve"
     CONFIG = "config"
+    FRONTIER = "frontier"
+    """All layouts of a group together: its best throughput at each interactivity, and its peak."""
     EVAL = "eval"
 
 
@@ -430,6 +432,58 @@ class Coverage:
     eval_jobs: LaneCount | None = None
 
 
+class LayoutKind(StrEnum):
+    """What became of a layout between two sweeps of a group."""
+
+    SAME = "same"
+    RENAMED = "renamed"
+    RESHAPED = "reshaped"
+    NEW = "new"
+    RETIRED = "retired"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """A layout of the baseline beside the candidate's that stands in its place, and the rule that says so (a code)."""
+
+    kind: LayoutKind
+    rule: str
+    before: Layout | None
+    after: Layout | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """What stands beside the findings of a group: its layouts, and the ranges of interactivity, in tokens/s/user.
+
+    A group is everything that a dashboard draws as one line: a curve key less its layout.
+    """
+
+    key: str
+    config: str
+    axis: str
+    """Metric of the interactivity."""
+    layouts: tuple[LayoutChange, ...]
+    shared: tuple[float, float] | None
+    """None where the sides have no interactivity in common."""
+    peaks: tuple[float, float]
+    """Where each side reaches its largest throughput per GPU, baseline first."""
+    gained: tuple[tuple[float, float], ...] = ()
+    """Ranges that only the candidate reaches."""
+    lost: tuple[tuple[float, float], ...] = ()
+    speeds: tuple[float, ...] = ()
+    gaps: tuple[float, ...] = ()
+    """Natural log ratio of throughput per GPU at these interactivities."""
+    band: tuple[float, ...] = ()
+    """Half width of the 95 % band that holds for all gaps at once."""
+
+    @property
+    def is_same(self) -> bool:
+        """True where both sides measured the same layouts: then every curve has a twin and speaks for itself."""
+        return all(one.kind in (LayoutKind.SAME, LayoutKind.ABSENT) for one in self.layouts)
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """How fast one run of a curve was beside the curve's median run (which is 1), and the image that it measured."""
@@ -462,6 +516,8 @@ class Comparison:
     """The runs of the histories, the candidate's apart, oldest first."""
     provenance: Mapping[RunKey, Provenance] = field(default_factory=dict)
     """Per run of either side, where more is known of it than the run itself says."""
+    frontiers: tuple[Frontier, ...] = ()
+    """Of every group that both sides measured."""
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:

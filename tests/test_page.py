@@ -130,7 +130,7 @@ def test_the_rows_come_worst_first() -> None:
 def test_every_measured_number_leads_to_its_run() -> None:
     given = data_of(PAGE)
     runs = given["runs"]
-    told = [one for one in given["rows"] if one["b"][1] is not None and one["s"] == 3]  # type: ignore[index,attr-defined]
+    told = [one for one in given["rows"] if one["b"][1] is not None and one["s"] == len(page.SCOPES) - 1]  # type: ignore[index,attr-defined]
     assert told
     for one in told:
         before, after = one["B"][-1][0], one["C"][-1][0]

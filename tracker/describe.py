@@ -16,7 +16,13 @@ from store.records import Caveat, Finding, RunKey, Scope, Series, Unmatched, Ver
 from tracker.sides import Side
 
 SEVERITY: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(Verdict)}
-SCOPE_ORDER: Mapping[Scope, int] = {Scope.EVAL: 0, Scope.CONFIG: 1, Scope.CURVE: 2, Scope.POINT: 3}
+SCOPE_ORDER: Mapping[Scope, int] = {
+    Scope.EVAL: 0,
+    Scope.FRONTIER: 1,
+    Scope.CONFIG: 2,
+    Scope.CURVE: 3,
+    Scope.POINT: 4,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 
 import polars as pl
 
@@ -94,6 +95,12 @@ def redefined(findings: Iterable[Finding]) -> tuple[Caveat, ...]:
     return tuple(dict.fromkeys(found))
 
 
+BEHIND: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"frontier_tput_per_gpu": ("tput_per_gpu", "median_tpot"), "peak_tput_per_gpu": ("tput_per_gpu",)}
+)
+"""What the metrics of a frontier are made of: events of these are events of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Teller:
     """Adds to a finding the events that lie between its sides and concern it."""
@@ -119,7 +126,8 @@ class Teller:
         doubts = cache(self._doubts)
         for one in findings:
             about = (one.series,) if one.series is not None else self.curves.get(one.config or one.key, ())
-            said = doubts(about, one.metric, one.baseline_runs, one.candidate_runs) if self.timeline.events else ()
+            names = BEHIND.get(one.metric, (one.metric,)) if self.timeline.events else ()
+            said = [doubt for name in names for doubt in doubts(about, name, one.baseline_runs, one.candidate_runs)]
             yield replace(one, caveats=tuple(dict.fromkeys((*one.caveats, *said)))) if said else one
 
     def missing(self, rows: Iterable[Unmatched], candidate: Sequence[Run]) -> Iterator[Unmatched]:

@@ -23,22 +23,24 @@ from store.records import (
     Provenance,
     Run,
     RunKey,
+    Scope,
     Score,
     Trouble,
     Unmatched,
     Verdict,
     Withdrawal,
 )
-from store.runs import PATCHED, standing
+from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import coverage, describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
+from tracker.judge import frontiers
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
-from tracker.judge.sweep import judge_frames
+from tracker.judge.sweep import JUDGED_VERDICTS, Judged, judge_frames
 from tracker.pairs import Baseline, parse_baseline
 from tracker.settings import RULES_VERSION, Settings
 from tracker.sides import Side
@@ -299,12 +301,14 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     baseline = _baseline(question.against)
     history = sides.history(past, new, baseline, _metrics(question.metrics))
     alike = sides.comparable(past, new, history, question.events)
-    sweep = judge_frames(alike.history, alike.candidate, sides.with_learned_scales(settings, past), baseline)
+    settled, wanted = sides.with_learned_scales(settings, past), coverage.asked(new)
+    sweep = judge_frames(alike.history, alike.candidate, settled, baseline)
+    fronts = _frontiers(past, new, sweep, _Asking(question, baseline, settled, wanted))
     base = sides.runs_by_text(past, sweep.baseline_runs)
     eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
     taken = _withdrawn_scores(new)
     absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-    found: tuple[Finding, ...] = (*sweep.findings, *alike.findings, *eval_findings)
+    found: tuple[Finding, ...] = (*sweep.findings, *fronts.findings, *alike.findings, *eval_findings)
     gone = {(one.key, one.task) for one in taken}
     eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
     apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *eval_apart, *absent)
@@ -314,7 +318,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
     stood_on = {str(run) for one in found for run in one.baseline_runs}
     stands = sides.runs_by_text(past, {*sweep.baseline_runs, *stood_on})
-    origins, wanted = sides.provenance(past, new, stands), coverage.asked(new)
+    origins = sides.provenance(past, new, stands)
     missed = events.missing(told.apart(apart), new.runs)
     rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
     return Comparison(
@@ -337,7 +341,39 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
         history=levels,
         earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
         provenance=origins,
+        frontiers=fronts.frontiers,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    question: Question
+    baseline: Baseline
+    settings: Settings
+    wanted: coverage.Asked
+
+
+def _frontiers(past: Store | None, new: Side, sweep: Judged, asking: _Asking) -> frontiers.Judged:
+    """What every group reaches together, over all layouts of both sides.
+
+    An entry that only adds points to a curve has no frontier of its own, and a trimmed sweep none at all.
+    """
+    asked, wanted = asking.question.metrics, asking.wanted
+    is_part = wanted.adds_only or any(map(is_trimmed, new.runs))
+    if past is None or is_part or (asked and frontiers.OUTPUT not in asked):
+        return frontiers.Judged()
+    rows = sides.group_history(past, new, asking.baseline)
+    both = sides.comparable(past, replace(new, frame=new.frontier), rows, asking.question.events)
+    keys = set(both.history["series"].unique()) - new.series.keys()
+    sweeps = frontiers.Sweeps(
+        history=both.history,
+        candidate=both.candidate,
+        series={**past.series(keys), **new.series},
+        asked={key: one.series for key, one in wanted.points.items()} if wanted.is_known else None,
+    )
+    twins = {one.key for one in sweep.findings if one.scope is Scope.CURVE and one.verdict in JUDGED_VERDICTS}
+    scales = asking.settings.scales or learn(rows, asking.settings)
+    return frontiers.judge_frontiers(sweeps, twins, scales, asking.settings, asking.baseline)
 
 
 def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:

@@ -246,8 +246,13 @@ def pair(history: pl.DataFrame, candidate: pl.DataFrame, baseline: Baseline, mos
 
 def pair_curve(curve: Curve, baseline: Baseline, most: int) -> CurvePair | None:
     """One curve with its baseline, or None where no run may stand for it."""
-    chosen = CHOICES[baseline.kind](curve, _comparable(curve), baseline.value)
+    chosen = chosen_runs(curve, baseline)
     return pair_columns(curve, chosen, most) if len(chosen) else None
+
+
+def chosen_runs(curve: Curve, baseline: Baseline) -> Ints:
+    """Columns of the runs that may stand for the baseline, oldest first; empty where none may."""
+    return CHOICES[baseline.kind](curve, comparable_runs(curve), baseline.value)
 
 
 def pair_columns(curve: Curve, chosen: Ints, most: int) -> CurvePair:
@@ -265,8 +270,8 @@ def pair_columns(curve: Curve, chosen: Ints, most: int) -> CurvePair:
         used=used,
         baseline=base[cells],
         candidate=curve.candidate[cells],
-        lent=_lent(curve, cells, used),
-        caveats=_pair_caveats(curve, used),
+        lent=lent(curve, cells, used),
+        caveats=software_caveats(curve, used),
         older=~known[cells, -1],
     )
 
@@ -276,7 +281,7 @@ def newer_of_baseline(pair: CurvePair) -> Ints:
     curve, last = pair.curve, int(pair.used[-1])
     if _is_odd(pair):
         return pair.used[:0]
-    later = [c for c in _comparable(curve).tolist() if c > last]
+    later = [c for c in comparable_runs(curve).tolist() if c > last]
     fit = [c for c in later if same_identity(curve.runs[c], curve.runs[last])]
     return np.array(fit or pair.used[-1:][: _drifted(pair)], np.int64)
 
@@ -309,7 +314,7 @@ def own_past(pair: CurvePair) -> Ints:
     Runs older than the baseline can only where the baseline's software ran beside them and has kept its level since.
     """
     curve, new, now = pair.curve, pair.curve.candidates[-1], int(pair.used[-1])
-    comparable = _comparable(curve).tolist()
+    comparable = comparable_runs(curve).tolist()
     own = [c for c in comparable if c not in pair.used and same_identity(curve.runs[c], new)]
     if not own or own[-1] > now:
         return np.array(own, np.int64)
@@ -331,11 +336,11 @@ def _level(curve: Curve, change: Floats) -> float:
 
 def last_good(pair: CurvePair) -> Ints:
     """The last good runs, where they are others than the baseline."""
-    good = _last_good(pair.curve, _comparable(pair.curve), "")
+    good = _last_good(pair.curve, comparable_runs(pair.curve), "")
     return good[:0] if len(good) and good[-1] in pair.used else good
 
 
-def _comparable(curve: Curve) -> Ints:
+def comparable_runs(curve: Curve) -> Ints:
     """Columns of runs on the candidate's pool, or on one that nobody knows."""
     pool = curve.candidates[-1].pool
     fit = [c for c, run in enumerate(curve.runs) if pool is None or run.pool in (None, pool)]
@@ -343,7 +348,7 @@ def _comparable(curve: Curve) -> Ints:
     return np.array(same or fit, np.int64)
 
 
-def _lent(curve: Curve, cells: Ints, used: Ints) -> Scatter:
+def lent(curve: Curve, cells: Ints, used: Ints) -> Scatter:
     """What the other stretches of each series say about its scatter.
 
     An image that was unsteady itself says little about the others: no stretch lends more than LENT_MOST times the
@@ -368,7 +373,8 @@ def _lent(curve: Curve, cells: Ints, used: Ints) -> Scatter:
     return sum(capped, nothing)
 
 
-def _pair_caveats(curve: Curve, used: Ints) -> tuple[Caveat, ...]:
+def software_caveats(curve: Curve, used: Ints) -> tuple[Caveat, ...]:
+    """What is not known, or is unusual, about image and recipe of the two sides."""
     if not len(used):
         return ()
     base, new = curve.runs[used[-1]], curve.candidates[-1]
@@ -419,7 +425,7 @@ def _reason(curve: Curve, made: CurvePair | None, rows: Ints) -> tuple[Verdict, 
             np.isfinite(curve.values[rows, curve.runs.index(run)]).any() for run in made.baseline_runs[-1:]
         )
         return (Verdict.MISSING, "baseline", Caveat.of("missing_point")) if in_base else None
-    if made is None and len(curve.runs) and not len(_comparable(curve)):
+    if made is None and len(curve.runs) and not len(comparable_runs(curve)):
         pools = sorted({run.pool for run in curve.runs if run.pool})
         return (
             Verdict.NOT_COMPARABLE,

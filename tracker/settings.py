@@ -69,6 +69,10 @@ class Settings:
     q_gate: float = 0.05
     q_advisory: float = 0.01
     max_baseline_runs: int = 5
+    alpha_frontier: float = 0.01
+    """Error rate of the shift of a frontier at equal interactivity..."""
+    alpha_peak: float = 0.005
+    """...and of its peak: two questions about one group, together wrong in less than 2 % of unchanged groups."""
     trim_scales: float = 8.0
     """A baseline run further from the median than this many scales is flaky (with at least three runs)..."""
     trim_floor: float = 0.10

@@ -16,7 +16,7 @@ import polars as pl
 
 from store import images
 from store.duck import Store, said_by
-from store.identity import config_key, curve_key, series_key
+from store.identity import config_key, curve_key, group_key, group_of, series_key
 from store.readers import read
 from store.records import (
     Caveat,
@@ -39,6 +39,7 @@ from store.records import (
 from store.runs import kind
 from tracker import harness, workload
 from tracker.events import EVENTS, Event, Span, Timeline
+from tracker.judge.frontiers import METRICS as FRONTIER_METRICS
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
@@ -70,6 +71,8 @@ class Side:
     rejected: tuple[Rejection, ...]
     series: Mapping[str, Series]
     configs: frozenset[str]
+    frontier: pl.DataFrame
+    """The valid points again (tidy), by the metrics that a frontier needs."""
     jobs: tuple[JobCount, ...] = ()
     withdrawn: tuple[Caveat, ...] = ()
     """Why runs of it are withdrawn whole."""
@@ -157,11 +160,12 @@ def _side_of_image(past: Store, reference: str, metrics: Sequence[str]) -> Side:
         raise Trouble(f"no run in the store measured {wanted!r}: `tracker store info` names the newest run")
     whole = _side(past, sorted(set(keys)), metrics)
     kept = whole.points.filter(pl.col("image").is_in(list(same)))
-    rows = whole.frame.filter(pl.col("image").is_in(list(same)))
+    rows, frontier = (frame.filter(pl.col("image").is_in(list(same))) for frame in (whole.frame, whole.frontier))
     scores = tuple(score for score in whole.scores if score.image in same)
     # What the runs promised is more than one image: beside it everything else would be missing.
     unasked: dict[str, Any] = {"job_runs": (), "expected": (), "entries": ()}
-    return replace(whole, points=kept, frame=rows, scores=scores, configs=frozenset(kept["config"]), **unasked)
+    told: dict[str, Any] = {"frame": rows, "frontier": frontier, "scores": scores, **unasked}
+    return replace(whole, points=kept, configs=frozenset(kept["config"]), **told)
 
 
 def _is_image(text: str, wanted: str) -> bool:
@@ -181,6 +185,7 @@ def _side(store: Store, keys: Sequence[RunKey], metrics: Sequence[str]) -> Side:
         rejected=tuple(row for run in current for row in store.rejections(run.key)),
         series=store.series(set(points["series"])),
         configs=frozenset(points["config"]),
+        frontier=store.tidied(points, FRONTIER_METRICS),
         jobs=tuple(job for run in current for job in store.jobs(run.key)),
         withdrawn=tuple(reason for run in current if (reason := store.withdrawn(run.key))),
         withdrawn_scores=tuple(pair for run in current for pair in store.withdrawn_scores(run.key)),
@@ -221,6 +226,20 @@ def history(past: Store | None, new: Side, baseline: Baseline, metrics: Sequence
     ids = {run.id for run in new.runs}
     most = RUNS_LOOKED_AT if baseline.kind in ("previous", "last-good") else None
     rows = past.history(new.curves, metrics, before=new.newest, without=ids, most=most)
+    return rows.filter(pl.col("official"))
+
+
+def group_history(past: Store | None, new: Side, baseline: Baseline) -> pl.DataFrame:
+    """The official rows of every group that the candidate has a curve of, layouts that are gone since among them."""
+    if past is None or not new.runs:
+        return new.frontier.clear()
+    if baseline.kind == "run":
+        return _of_run(past, baseline, FRONTIER_METRICS)
+    groups = {group_key(series) for series in new.series.values()}
+    wanted = [curve for curve in past.curves_of(new.configs) if group_of(curve) in groups]
+    ids = {run.id for run in new.runs}
+    most = RUNS_LOOKED_AT if baseline.kind in ("previous", "last-good") else None
+    rows = past.history(wanted, FRONTIER_METRICS, before=new.newest, without=ids, most=most)
     return rows.filter(pl.col("official"))
 
 

@@ -82,6 +82,7 @@ class _Screen:
         """The lines under the table."""
         states = [brief.group(one, self.names) for one in glance.states(facts)]
         blocks: tuple[tuple[str, Sequence[Value]], ...] = (
+            (N_("Layouts changed"), brief.frontiers(facts.frontiers)),
             (N_("Cannot tell"), [brief.unseen(one, self.names) for one in glance.unseen(facts)]),
             (N_("Set apart"), [*states, *brief.rejected(facts.rejected)]),
             (N_("Doubts"), brief.remarks(*glance.doubts(facts))),

@@ -11,8 +11,9 @@ How far a claimed number may be from the measured one (rounding is half a unit o
 | `up to`, `at least`, `within` | as above, against the greatest, the least, every point |
 
 A level of several points, or a change that some points bear out and others do not, is `ambiguous_binding`; a change
-outside of what every point shows is contradicted whatever point was meant. A peak is the best value over the points of
-one sequence. A claim of change needs both sides.
+outside of what every point shows is contradicted whatever point was meant. A peak is that of its group, over all the
+layouts of both sides, where it was judged; else the best value over the points of one sequence. A claim of change needs
+both sides.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from enum import Enum
 from store.metrics import Better, metric
 from store.records import Caveat, Score, Series
 from tracker.claims.match import matches
-from tracker.claims.records import Answer, Bound, Checked, Claim, Direction, Kind, Measured, Reason
+from tracker.claims.records import PEAK, Answer, Bound, Checked, Claim, Direction, Kind, Measured, Reason
 
 _APPROXIMATE = 0.05
 _UNKNOWN_NOISE = 0.05
@@ -80,14 +81,26 @@ def _check(claim: Claim, evidence: _Evidence) -> Checked:
         return _unverifiable(claim, Reason.METRIC_UNSAID)
     if claim.unit is None and claim.kind in (Kind.LEVEL, Kind.FROM_TO):
         return _unverifiable(claim, Reason.UNIT_UNSAID)
-    points = tuple(
-        point
-        for point in evidence.points
-        if point.metric == claim.metric and matches(claim.binding, point.series, point.config)
-    )
+    points = _peaks(claim, evidence.points) or _meant(claim, evidence.points, claim.metric)
     if not points:
         return _unverifiable(claim, Reason.NO_POINTS)
     return _BY_KIND[claim.kind](claim, points)
+
+
+def _meant(claim: Claim, points: Iterable[Measured], name: str) -> tuple[Measured, ...]:
+    """The measured numbers of a metric that the claim may speak of."""
+    return tuple(p for p in points if p.metric == name and matches(claim.binding, p.series, p.config))
+
+
+def _peaks(claim: Claim, points: Iterable[Measured]) -> tuple[Measured, ...]:
+    """The judged peaks of whole groups, where the claim speaks of a peak and names no part of a group.
+
+    Layouts that were replaced have no points in common: a pair of peaks is all that there is.
+    """
+    part = claim.binding.layouts or claim.binding.concurrency
+    if not claim.binding.peak or part or claim.metric != "tput_per_gpu":
+        return ()
+    return _meant(claim, points, PEAK)
 
 
 def _unverifiable(claim: Claim, reason: Reason, points: tuple[Measured, ...] = ()) -> Checked:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from store.records import Caveat, Finding, Scope, Score, Series
+from store.records import Caveat, Finding, Layout, Role, Scope, Score, Series
 
 
 class Kind(StrEnum):
@@ -101,13 +101,16 @@ class Measured:
     high: float | None = None
     runs: tuple[str, ...] = ()
     config: str = ""
+    group: str = ""
+    """Key of the group, where the number is one of all its layouts together; the series then has none of its own."""
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> tuple[Measured, ...]:
-        """The measured sides of findings about points; findings of other scopes or without a series hold none."""
+        """The measured sides of findings about points and about peaks of groups; others hold none."""
+        named = ((found, _series(found)) for found in findings)
         return tuple(
             cls(
-                found.series,
+                series,
                 found.metric,
                 _positive(found.baseline),
                 _positive(found.candidate),
@@ -115,10 +118,35 @@ class Measured:
                 found.high,
                 tuple(map(str, (*found.baseline_runs, *found.candidate_runs))),
                 found.config,
+                found.key if found.scope is Scope.FRONTIER else "",
             )
-            for found in findings
-            if found.scope is Scope.POINT and found.series is not None
+            for found, series in named
+            if series is not None
         )
+
+
+PEAK = "peak_tput_per_gpu"
+_ANY_LAYOUT = Layout(Role())
+
+
+def _series(found: Finding) -> Series | None:
+    """The series of a point, or the words of a group whose peak was judged."""
+    if found.scope is Scope.POINT:
+        return found.series
+    return _of_group(found.key) if found.scope is Scope.FRONTIER and found.metric == PEAK else None
+
+
+def _of_group(key: str) -> Series:
+    """The words of a group's key as a series.
+
+    >>> _of_group("dsr1 h200 vllm fp8 none 8192/1024").isl, _of_group("dsr1 h200 vllm fp8 none agentic").scenario
+    (8192, 'agentic_traces')
+    """
+    model, gpu, framework, precision, spec, sequence, *rest = key.split(" ")
+    isl, slash, osl = sequence.partition("/")
+    scenario = "single_turn" if slash else {"agentic": "agentic_traces"}.get(sequence, sequence)
+    first, last = (int(end) if end.isdigit() else None for end in (isl, osl))
+    return Series(model, gpu, framework, precision, spec, scenario, first, last, bool(rest), _ANY_LAYOUT)
 
 
 def _positive(value: float | None) -> float | None:

@@ -28,7 +28,9 @@ def _form(one: Checked) -> dict[str, Any]:
         "answer": one.answer.value,
         "reason": one.reason.as_dict(),
         "measured": list(one.measured),
-        "points": [{"series": series_key(p.series), "metric": p.metric, "runs": list(p.runs)} for p in one.points],
+        "points": [
+            {"series": p.group or series_key(p.series), "metric": p.metric, "runs": list(p.runs)} for p in one.points
+        ],
         "scores": [{"series": series_key(s.series), "task": s.task, "run": str(s.run)} for s in one.scores],
     }
 

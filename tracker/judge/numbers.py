@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from store.metrics import METRICS, Part, metric
-from tracker.matrix import STEPS_ONLY, Flags, Scatter, row_median, scatter
+from tracker.matrix import STEPS_ONLY, Curve, Flags, Scatter, row_median, scatter
 from tracker.pairs import CurvePair
 from tracker.settings import Limits, Settings
 from tracker.stats import curves, noise
@@ -95,7 +95,7 @@ def sheet(pairs: Sequence[CurvePair], scales: noise.Scales, settings: Settings) 
     strata = noise.stratum(seen.conc, np.array([one.several_nodes for one in groups])[seen.group])
     centre = np.array([scale.centre for scale in scale_of])[seen.group, strata]
     trimmed = trim(seen.baseline, np.exp(centre), settings)
-    machines = [correlation_for(pairs[one.pair], scales) for one in groups]
+    machines = [correlation_for(pairs[one.pair].curve, scales) for one in groups]
     cells = _cells(replace(seen, baseline=trimmed), strata, groups, machines, scale_of)
     spread = curves.spread_of(cells)
     return Sheet(
@@ -166,7 +166,7 @@ def _cells(
     group = seen.group
     persistence = np.array([one.persistence for one in machines])[group]
     old, new = scatter(seen.baseline), scatter(seen.candidate)
-    runs, level, variance = _weighted(seen.baseline, persistence)
+    runs, level, variance = weighted(seen.baseline, persistence)
     known = old + new + seen.lent
     centre = np.array([scale.centre for scale in scale_of])[group, strata]
     return curves.Cells(
@@ -247,7 +247,7 @@ def trim(baseline: Floats, typical: Floats, settings: Settings) -> Floats:
     return np.where(far & allowed[:, None], np.nan, baseline)
 
 
-def _weighted(baseline: Floats, persistence: Floats) -> tuple[Ints, Floats, Floats]:
+def weighted(baseline: Floats, persistence: Floats) -> tuple[Ints, Floats, Floats]:
     """Runs, level and variance (units of sigma^2) of each baseline.
 
     Where neighbours resemble each other the newest run says most: weights fall by half a run at full persistence.
@@ -275,10 +275,10 @@ def place(pool: str | None, config: str, key: str) -> str:
     return pool or config or key
 
 
-def correlation_for(one: CurvePair, scales: noise.Scales) -> noise.Correlation:
-    """What is known about the machines that the pair ran on."""
-    where = place(one.curve.candidates[-1].pool, one.curve.config, one.curve.key)
-    return scales.correlation.get(where) or scales.elsewhere[one.curve.multinode]
+def correlation_for(curve: Curve, scales: noise.Scales) -> noise.Correlation:
+    """What is known about the machines that the candidate ran on."""
+    where = place(curve.candidates[-1].pool, curve.config, curve.key)
+    return scales.correlation.get(where) or scales.elsewhere[curve.multinode]
 
 
 def _weights(known: noise.Stretches, groups: Sequence[Group], scale_of: Sequence[noise.Scale]) -> Floats:

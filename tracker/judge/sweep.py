@@ -24,6 +24,9 @@ from tracker.settings import Settings
 from tracker.stats.families import benjamini_hochberg
 from tracker.stats.noise import Floats, Ints, Scales
 
+JUDGED_VERDICTS = frozenset(Verdict) - {Verdict.NO_BASELINE, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE}
+"""Verdicts that a curve with a twin can have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
