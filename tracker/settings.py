@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from tracker.stats.noise import Scales
 
-RULES_VERSION = "3"
+RULES_VERSION = "4"
 """Goes up with every change of a rule, a margin or an error rate: stored with each finding."""
 
 
