@@ -210,8 +210,12 @@ _COMPARISON = {
     ),
     "artifact_expired": (N_("Results had expired on GitHub before they were fetched."),),
     "baseline_expired": (
-        N_("%(number)s artifacts of baseline run %(run)s had expired on GitHub before they were fetched, on %(on)s."),
+        N_("Artifacts of baseline run %(run)s had expired on GitHub before they were fetched: %(number)s, on %(on)s."),
         N_("Artifacts of the baseline run had expired on GitHub before they were fetched."),
+    ),
+    "baseline_from_store": (
+        N_("The rows of baseline run %(run)s come from the store: its artifacts have expired on GitHub, on %(on)s."),
+        N_("The rows of the baseline run come from the store: its artifacts have expired on GitHub."),
     ),
     "head_moved": (
         N_("The run measured commit %(sha)s; the head of the pull request is %(head)s (commits since: %(count)s)."),

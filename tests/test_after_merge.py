@@ -264,7 +264,7 @@ def test_what_had_expired_is_told_and_is_no_baseline(desk: Desk) -> None:
     desk.judge(NIGHTS[0])
     said = desk.tracker("compare", f"run:{NIGHTS[0]}", "--against", f"run:{EXPIRED}", "--format", "markdown")
     assert "No baseline" in said.out
-    assert f"6 artifacts of baseline run {EXPIRED}/1 had expired on GitHub before they were fetched" in said.out
+    assert f"Artifacts of baseline run {EXPIRED}/1 had expired on GitHub before they were fetched: 6, on" in said.out
     assert (
         "Results had expired on GitHub before they were fetched."
         in desk.tracker("compare", f"run:{EXPIRED}", "--format", "markdown").out

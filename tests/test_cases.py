@@ -190,6 +190,27 @@ def test_a_recovery_is_not_an_improvement(tracker: Tracker) -> None:
     assert "378" not in json.dumps(answer["headline"])
 
 
+def test_results_that_have_expired_are_no_baseline_unless_the_store_has_them(tracker: Tracker) -> None:
+    folder = tracker.folder / "800"
+    lost = {"name": "results_bmk", "expired": True, "created_at": "2026-03-01T00:00:00Z"}
+    write(folder / "artifacts.json", {"artifacts": [{"id": 1, "expires_at": "2026-05-30T00:00:00Z", **lost}]})
+    write(folder / "run.json", run(800, "2026-03-01T00:00:00Z"))
+    candidate = write(tracker.folder / "new.json", bundle(run(801, "2026-06-12T00:00:00Z"), [row(64, 1010.0)]))
+    assert tracker.ingest(folder).code == 0
+    asked = ("compare", candidate, "--against", "run:800", "--format", "markdown", "--fail-on", "regression")
+    nothing = tracker(*asked)
+    assert nothing.code == 4
+    assert "No baseline" in nothing.out
+    assert "Artifacts of baseline run 800/1 had expired on GitHub before they were fetched: 1, on 2026" in nothing.out
+    assert "%" not in nothing.out
+    assert "vs main" not in nothing.out
+    tracker.ingest(write(tracker.folder / "kept.json", bundle(run(800, "2026-03-01T00:00:00Z"), [row(64, 1000.0)])))
+    stored = tracker(*asked)
+    assert stored.code == 0
+    assert "The rows of baseline run 800/1 come from the store" in stored.out
+    assert "+1.0%" in stored.out
+
+
 def test_of_two_artifacts_of_one_name_the_newer_is_the_value_whatever_its_id(tracker: Tracker) -> None:
     name = "bmk_dsr1_8k1k_fp8_sglang_tp8_conc64_h200-nv_03"
     listed = [(10338854604, "2026-07-31T08:38:28Z", 655.0), (10338734845, "2026-07-31T08:49:55Z", 1310.0)]

@@ -309,15 +309,11 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     taken = _withdrawn_scores(new)
     absent = describe.absent_curves(sides.sweeps_before(past, new), new)
     found: tuple[Finding, ...] = (*sweep.findings, *fronts.findings, *alike.findings, *eval_findings)
-    gone = {(one.key, one.task) for one in taken}
-    eval_apart = (one for one in eval_unmatched if (one.key, one.task) not in gone)
-    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *eval_apart, *absent)
+    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *_but(eval_unmatched, taken), *absent)
     levels = sides.levels(history, new)
-    drawn = {str(one.run) for runs in levels.values() for one in runs}
     told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
     events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
-    stood_on = {str(run) for one in found for run in one.baseline_runs}
-    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *stood_on})
+    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *(str(run) for one in found for run in one.baseline_runs)})
     origins = sides.provenance(past, new, stands)
     missed = events.missing(told.apart(apart), new.runs)
     rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
@@ -339,7 +335,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
         ),
         coverage=coverage.coverage(wanted, new, rows),
         history=levels,
-        earlier=sides.runs_by_text(past, drawn - {str(run.key) for run in new.runs}),
+        earlier=sides.drawn(past, levels, new),
         provenance=origins,
         frontiers=fronts.frontiers,
     )
@@ -442,7 +438,16 @@ def _expired(past: Store | None, baseline: Baseline) -> tuple[Caveat, ...]:
         return ()
     run = sides.named_run(past, baseline)
     lost = [one.detail for one in past.rejections(run.key) if one.reason == "artifact_expired"]
-    return (Caveat.of("baseline_expired", run=str(run.key), number=len(lost), on=max(lost)),) if lost else ()
+    if not lost:
+        return ()
+    code = "baseline_from_store" if len(past.points(run.key, ())) else "baseline_expired"
+    return (Caveat.of(code, run=str(run.key), number=len(lost), on=max(lost)),)
+
+
+def _but(rows: Iterable[Unmatched], taken: Sequence[Unmatched]) -> Iterator[Unmatched]:
+    """Evals without a twin, less those that are told as withdrawn."""
+    gone = {(one.key, one.task) for one in taken}
+    return (one for one in rows if (one.key, one.task) not in gone)
 
 
 def _withdrawn_scores(new: Side) -> tuple[Unmatched, ...]:

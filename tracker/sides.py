@@ -410,6 +410,12 @@ def runs_by_text(past: Store | None, texts: Iterable[str]) -> tuple[Run, ...]:
     return past.named_runs(set(texts)) if past is not None else ()
 
 
+def drawn(past: Store | None, levels: Mapping[str, Sequence[Level]], new: Side) -> tuple[Run, ...]:
+    """The runs that histories are drawn of, the candidate's apart."""
+    told = {str(one.run) for runs in levels.values() for one in runs}
+    return runs_by_text(past, told - {str(run.key) for run in new.runs})
+
+
 def past_scores(past: Store | None, new: Side, base: Sequence[Run], baseline: Baseline) -> tuple[Score, ...]:
     """Scores that evals may be held against: of the candidate's own evals, and all that the baseline runs have."""
     if past is None or not new.runs:
