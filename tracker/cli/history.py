@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from tracker.cli.options import events_option, known_events, language_option, store_options
-from tracker.cli.past import FILTERS, asked_options, put
+from tracker.cli.past import FILTERS, asked_options, put, question
 
 EPILOG = f"""{FILTERS}
 \b
@@ -22,30 +21,12 @@ Examples:
 @click.argument("filters", nargs=-1, metavar="[KEY|FILTER]...")
 @click.option("--anchor", metavar="TIME", help="Look for slow drift since: a day, 8w, or release:TAG.")
 @asked_options
-@events_option
-@language_option
-@store_options
-def command(
-    filters: tuple[str, ...],
-    anchor: str | None,
-    metrics: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    config_history: Path | None,
-    form: str,
-    out: Path | None,
-    events: Path | None,
-    lang: str,
-    store: Path,
-    archive: Path | None,
-    withdrawals: Path | None,
-) -> None:
+def command(filters: tuple[str, ...], anchor: str | None, **given: Any) -> None:
     """Tell the history of curves: images, steps, environment, the last good run."""
     from reports import annals as words
     from tracker import annals
-    from tracker.jobs import Where
 
-    asked = annals.Asked(filters, since, until, anchor, metrics, config_history, known_events(events))
-    told = annals.history(asked, Where.of(store, archive, withdrawals))
+    asked, where = question(filters, given, anchor)
+    told = annals.history(asked, where)
     moved = annals.environment(told)
-    put(lambda: words.as_json(curves=told, environment=moved), words.history(told, moved), form, lang, out)
+    put(lambda: words.as_json(curves=told, environment=moved), words.history(told, moved), given)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tracker.cli.options import events_option, known_events, language_option, store_options
+
 if TYPE_CHECKING:
     from reports.blocks import Block
+    from tracker.annals import Asked
+    from tracker.jobs import Where
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,7 +28,7 @@ All of them must hold.
 
 
 def asked_options(command: Command) -> Command:
-    """Time, metrics, images from elsewhere, and form of the output."""
+    """Time, metrics, images from elsewhere, form of the output, language and store."""
     file = click.Path(dir_okay=False, path_type=Path)
     forms = click.Choice(["table", "markdown", "json"])
     options = (
@@ -38,14 +42,29 @@ def asked_options(command: Command) -> Command:
         ),
         click.option("--format", "form", type=forms, default="table", show_default=True),
         click.option("--out", type=file, help="Write to this file."),
+        events_option,
+        language_option,
+        store_options,
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def put(as_json: Callable[[], str], blocks: Sequence[Block], form: str, lang: str, out: Path | None) -> None:
+def question(filters: Sequence[str], given: Mapping[str, Any], anchor: str | None = None) -> tuple[Asked, Where]:
+    """What the options ask, and of which store."""
+    from tracker.annals import Asked
+    from tracker.jobs import Where
+
+    events = known_events(given["events"])
+    span = given["since"], given["until"]
+    asked = Asked(tuple(filters), *span, anchor, given["metrics"], given["config_history"], events)
+    return asked, Where.of(given["store"], given["archive"], given["withdrawals"])
+
+
+def put(as_json: Callable[[], str], blocks: Sequence[Block], given: Mapping[str, Any]) -> None:
     """Print the answer, or write it to a file."""
+    form, lang, out = given["form"], given["lang"], given["out"]
     from reports import blocks as layout
     from tracker.cli.output import write
 
