@@ -239,7 +239,7 @@ _COMPARISON = {
         N_("The configs of the commit were left on GitHub."),
     ),
     "reuse_pull_requests": (
-        N_("No sweep was reused: %(count)s PRs merged the commit, not one."),
+        N_("No sweep was reused: %(count)s pull requests merged the commit, not one."),
         N_("No sweep was reused: the commit is not of one pull request."),
     ),
     "reuse_not_merged": (
