@@ -16,7 +16,7 @@ from typing import Any
 from reports.blocks import Block, Said, Table, Title
 from reports.language import N_, Phrase, Value, clauses, listing, phrase, sentences
 from reports.numbers import NOTHING, TIMES_FROM, Kind, change, count, detectable, pvalue, size, sparkline
-from reports.phrases import image_text, metric_name
+from reports.phrases import image_text, metric_name, single_run
 from store.chronicles import Cause, Chronicle, Departure, Episode, Introduction, Loss, Mark, Shift, Spread, Taken
 
 CAUSES: Mapping[Cause, str] = MappingProxyType(
@@ -37,18 +37,6 @@ SHOWN = 40
 
 
 # ---------------------------------------------------------------- words for one fact
-
-
-def single_run(visible: float) -> Value:
-    """What one further run of a curve can show, as a sentence for any report.
-
-    >>> from reports.language import Language
-    >>> Language("en").say(single_run(0.0305))
-    'A single run here can show a change of 3.1%.'
-    """
-    if not math.isfinite(visible):
-        return phrase(N_("What a single run here can show is not known."))
-    return phrase(N_("A single run here can show a change of %(size)s."), size=detectable(visible, Kind.PERCENT))
 
 
 def day(at: datetime | None) -> str:

@@ -283,6 +283,8 @@ class Facts:
     differs: Listed[Note]
     """What differs between the sides besides their images."""
     provenance: Mapping[RunKey, Provenance]
+    visible: float | None
+    """The smallest change that one run shows on the middle curve."""
     coverage: Coverage | None
     is_measured: bool
     """False where the candidate holds no result at all: then no verdict speaks of its performance."""
@@ -355,6 +357,7 @@ def select(
         fronts=every.fronts(),
         differs=Listed(differences(comparison)),
         provenance=comparison.provenance,
+        visible=comparison.visible,
         coverage=comparison.coverage,
         is_measured=every.is_measured,
     )

@@ -5,6 +5,7 @@ Nothing here is in a language, and nothing chooses facts: a phrase is a message 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -114,6 +115,20 @@ METRIC_NAMES: Mapping[str, str] = MappingProxyType(
 """Names of the metrics that are more than a statistic of a latency; one without a name is shown by its key."""
 
 TASKS: Mapping[str, str] = MappingProxyType({"gsm8k": "GSM8K", "mmlu": "MMLU", "gpqa": "GPQA"})
+
+
+def single_run(visible: float) -> Phrase:
+    """What one further run of a curve can show, as a sentence for any report.
+
+    >>> from reports.language import Language
+    >>> Language("en").say(single_run(0.0305))
+    'A single run here can show a change of 3.1%.'
+    """
+    if not math.isfinite(visible):
+        return phrase(N_("What a single run here can show is not known."))
+    return phrase(
+        N_("A single run here can show a change of %(size)s."), size=numbers.detectable(visible, Kind.PERCENT)
+    )
 
 
 def verdict_name(verdict: Verdict) -> Phrase:

@@ -273,6 +273,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "runs_cell": phrases.runs,
         "sameness": phrases.sameness,
         "short": phrases.short,
+        "single_run": phrases.single_run,
         "side": phrases.side,
         "spark": numbers.sparkline,
         "started": phrases.started,

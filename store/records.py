@@ -514,6 +514,8 @@ class Comparison:
     """Per curve, its newest runs, oldest first and the candidate last."""
     earlier: tuple[Run, ...] = ()
     """The runs of the histories, the candidate's apart, oldest first."""
+    visible: float | None = None
+    """The smallest change that one run shows on the middle one of its judged curves, natural log units."""
     provenance: Mapping[RunKey, Provenance] = field(default_factory=dict)
     """Per run of either side, where more is known of it than the run itself says."""
     frontiers: tuple[Frontier, ...] = ()

@@ -121,6 +121,7 @@ def test_the_whole_story_is_told_as_it_happened(desk: Desk) -> None:
     assert -0.10 < slower["change"] < -0.05
     assert {one.split("/")[0] for one in slower["runs"]["baseline"]} <= set(map(str, NIGHTS))
     assert "verdict=regression" in desk.comment(SLOW_PULL)
+    assert "A single run here can show a change of 2." in desk.comment(SLOW_PULL)
     assert desk.check(SWEEP)["conclusion"] == desk.check(MERGE)["conclusion"] == "failure"
 
     # A run that found nothing to do is neither a regression nor its absence, and leaves the comment alone.

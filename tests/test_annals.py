@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.annals import single_run
 from reports.language import Language
+from reports.phrases import single_run
 from tests.cli import Tracker
 
 OLD, NEW = "lmsysorg/sglang:v0.5.9", "lmsysorg/sglang:v0.5.10"

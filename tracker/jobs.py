@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from statistics import median
 
 from store import withdrawals
 from store.duck import Effect, Info, Landed, Loaded, States, Store
@@ -336,6 +337,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
         coverage=coverage.coverage(wanted, new, rows),
         history=levels,
         earlier=sides.drawn(past, levels, new),
+        visible=_visible(sweep.findings),
         provenance=origins,
         frontiers=fronts.frontiers,
     )
@@ -442,6 +444,15 @@ def _expired(past: Store | None, baseline: Baseline) -> tuple[Caveat, ...]:
         return ()
     code = "baseline_from_store" if len(past.points(run.key, ())) else "baseline_expired"
     return (Caveat.of(code, run=str(run.key), number=len(lost), on=max(lost)),)
+
+
+def _visible(findings: Iterable[Finding]) -> float | None:
+    """What one run can show here: the median over curves of the smallest detectable change, by their finest metric."""
+    finest: dict[str, float] = {}
+    for one in findings:
+        if one.scope is Scope.CURVE and one.metric in GATE_METRICS and one.n_candidate == 1 and one.mde is not None:
+            finest[one.key] = min(one.mde, finest.get(one.key, one.mde))
+    return median(finest.values()) if finest else None
 
 
 def _but(rows: Iterable[Unmatched], taken: Sequence[Unmatched]) -> Iterator[Unmatched]:
