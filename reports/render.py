@@ -129,7 +129,7 @@ def render(chosen: Facts | WeekFacts, document: str, lang: str = "both", picture
     """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
 
     The sign-off evidence exists in English only: a machine looks for its exact words. Pictures are shown by
-    `mail_html`, which holds their names (`Picture.cid`); the mail has to carry them.
+    `mail_html` and `weekly_html`, which hold their names (`Picture.cid`); the mail has to carry them.
     """
     form = DOCUMENTS.get(document)
     if form is None or lang not in form.languages:

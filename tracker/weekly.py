@@ -7,14 +7,16 @@ part in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from store.duck import Store
-from store.life import Action, Change, Event, InForce, Precision, State, Week
-from store.records import Run, RunKey, Trouble
+from store.life import Action, Change, Direction, Event, InForce, Precision, State, Week
+from store.records import Level, Run, RunKey, Trouble
 from store.runs import standing
 from tracker import levels, life, sides
 from tracker.jobs import Where
@@ -74,7 +76,7 @@ def last_whole(moment: datetime) -> Span:
 
 @contextmanager
 def _existing(where: Where) -> Iterator[Store]:
-    with sides.opened(where.store, where.archive) as store:
+    with sides.opened(where.store, where.archive, where.withdrawn()) as store:
         if store is None:
             raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
         yield store
@@ -154,6 +156,27 @@ def of_week(store: Store, what: Known, asked: Span) -> Week:
     )
 
 
+def histories(where: Where, week: Week) -> Mapping[str, tuple[Level, ...]]:
+    """By curve, how fast its official runs up to the week's end were beside the curve's median run, oldest first.
+
+    Of the curves that changed for the worse in this week by an announcement.
+    """
+    fresh = {
+        change.key
+        for change in week.changes
+        if change.direction is Direction.WORSE
+        and not change.is_eval
+        and not change.pool
+        and change.announced_at is not None
+        and week.start <= change.announced_at < week.end
+    }
+    if not fresh:
+        return {}
+    with _existing(where) as store:
+        rows = store.history(sorted(fresh), [sides.LEVEL_METRIC])
+        return sides.levels_of(rows.filter(pl.col("official") & (pl.col("started_at") < week.end)))
+
+
 def _named(change: Change) -> Iterable[RunKey | None]:
     return (
         change.first,
@@ -199,7 +222,7 @@ def _newest(store: Store) -> datetime:
 
 def say(where: Where, events: Sequence[Event]) -> tuple[Change, ...]:
     """Keep what somebody says about changes, each named by its id or by the start of it; they stand as told then."""
-    with Store.open(where.store, where.archive) as store:
+    with Store.open(where.store, where.archive, withdrawn=where.withdrawn()) as store:
         history = known(store).history
         found = [find(life.tell(history), event.change) for event in events]
         for event, change in zip(events, found, strict=True):
