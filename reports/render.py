@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -119,6 +119,7 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "weekly": _weekly("weekly.md.j2", escapes.markdown, _blocks, WEEKLY_LIMIT),
         "weekly_text": _weekly("weekly.txt.j2", _mail_line, _blocks),
         "weekly_html": _weekly("weekly.html.j2", _mail_html, _pages, MAIL_LIMIT),
+        "week_page": replace(_weekly("week_page.html.j2", escapes.html, _halves), languages=LANGUAGES),
         "weekly_title": _weekly("weekly_title.txt.j2", escapes.line, _halves),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }

@@ -129,6 +129,8 @@ class WeekFacts:
     runs: Listed[Run]
     precision: Precision
     rules_version: str
+    known: Mapping[RunKey, Run]
+    """Every run that the report names."""
     edition: int = 1
     """From 2 on, the report takes the place of an earlier one about the same week."""
 
@@ -179,6 +181,7 @@ def select(week: Week, edition: int = 1) -> WeekFacts:
         runs=Listed(tuple(rows.runs[review.run] for review in week.reviews)),
         precision=week.precision,
         rules_version=week.rules_version,
+        known=rows.runs,
         edition=edition,
     )
     return replace(chosen, headline=_headline(chosen))

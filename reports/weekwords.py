@@ -256,6 +256,11 @@ def age(row: Told) -> Phrase:
     return phrase(N_("%(day)s, days: %(days)s"), day=since(row), days=numbers.count(row.days))
 
 
+def days(row: Told) -> Phrase:
+    """How many days a row lasts."""
+    return phrase(N_("days: %(days)s"), days=numbers.count(row.days))
+
+
 def told(row: Told) -> Value:
     """A row as sentences, for a text without a table."""
     if row.first.finding.effect is None:
@@ -350,6 +355,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "week_bump": bump,
         "week_coverage": coverage,
         "week_day": _day,
+        "week_days": days,
         "week_edition": edition,
         "week_foot": foot,
         "week_headline": headline,

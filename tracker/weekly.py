@@ -140,14 +140,16 @@ def of_week(store: Store, what: Known, asked: Span) -> Week:
     held = tuple(review for review in what.history.reviews if asked.start <= review.started_at < asked.end)
     runs = [run for run in what.runs if asked.start <= run.started_at < asked.end]
     judged = {review.run for review in held}
+    images = tuple(_images(store, asked.end))
     named = {run.key for run in runs} | {key for change in told for key in _named(change)} | judged
+    named |= {image.run for image in images}
     return Week(
         name=asked.name,
         start=asked.start,
         end=asked.end,
         reviews=held,
         changes=told,
-        images=tuple(_images(store, asked.end)),
+        images=images,
         runs=tuple(run for run in what.runs if run.key in named),
         unofficial=tuple((run.key, standing(run).reasons) for run in runs if not standing(run).official),
         unread=tuple(run.key for run in runs if run.key in set(what.reviewable) - judged),

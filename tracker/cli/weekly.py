@@ -72,7 +72,7 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
 
     _check(week, now, out, asked)
     where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
-    _review(where)
+    judge_all(where)
     if asked["replay"]:
         _replay(where)
         return
@@ -130,7 +130,8 @@ def compose(found: Week, told: WeekFacts, pictures: tuple[Picture, ...], **asked
     )
 
 
-def _review(where: Where) -> None:
+def judge_all(where: Where) -> None:
+    """Judge every official run that has not been judged yet."""
     from store.records import Trouble
     from tracker import review
     from tracker.cli import progress
