@@ -47,9 +47,9 @@ def span(text: str) -> Span:
         if found is None:
             raise ValueError(text)
         monday = datetime.fromisocalendar(int(found[1]), int(found[2]), 1).replace(tzinfo=UTC)
-    except ValueError as flaw:
+        return Span(text, monday, monday + _LENGTH)
+    except (ValueError, OverflowError) as flaw:
         raise Trouble(f"{text!r} is no ISO week: write it as 2026-W32") from flaw
-    return Span(text, monday, monday + _LENGTH)
 
 
 def week_of(moment: datetime) -> Span:
@@ -224,7 +224,7 @@ def _newest(store: Store) -> datetime:
 
 def say(where: Where, events: Sequence[Event]) -> tuple[Change, ...]:
     """Keep what somebody says about changes, each named by its id or by the start of it; they stand as told then."""
-    with Store.open(where.store, where.archive, withdrawn=where.withdrawn()) as store:
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         history = known(store).history
         found = [find(life.tell(history), event.change) for event in events]
         for event, change in zip(events, found, strict=True):

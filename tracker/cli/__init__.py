@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
         "report": ("tracker.cli.report", "Write a comparison as a page with charts."),
+        "serve": ("tracker.cli.serve", "Serve all runs and weeks of the store as pages, for reading."),
         "after-merge": ("tracker.cli.after_merge", "Judge a run of GitHub and tell it: from artifacts to comment."),
         "weekly": ("tracker.cli.weekly", "Tell a week: what moved, what stays broken, what is stale."),
         "findings": ("tracker.cli.findings", "List the changes of a store; acknowledge or dismiss them."),
