@@ -82,11 +82,12 @@ class Asked:
 def _compare(asked: Asked, where: Where, html: Path | None, charts: Path | None, lang: str) -> None:
     from store.thresholds import load
     from tracker import jobs
-    from tracker.cli import output
+    from tracker.cli import output, progress
 
     marks = load(asked.thresholds) if asked.thresholds else None
     question = jobs.Question(asked.candidate, asked.against, (), marks, known_events(asked.events))
-    answer = jobs.compare(question, where)
+    with progress.waiting("judging"):
+        answer = jobs.compare(question, where)
     if html is not None:
         from reports import page
 
@@ -100,14 +101,16 @@ def _compare(asked: Asked, where: Where, html: Path | None, charts: Path | None,
 def _tell_week(name: str, html: Path | None, where: Where, lang: str) -> None:
     from reports import week, weekpage
     from tracker import weekly
-    from tracker.cli import output
+    from tracker.cli import output, progress
     from tracker.cli.weekly import judge_all
 
     if html is None:
         raise click.UsageError("a week is told as a page only: give --html FILE")
     weekly.span(name)
     judge_all(where)
-    output.write(weekpage.build(week.select(weekly.weekly(where, name)), lang), html, "--html")
+    with progress.waiting("telling the week"):
+        text = weekpage.build(week.select(weekly.weekly(where, name)), lang)
+    output.write(text, html, "--html")
     click.echo(f"tracker: wrote {html}", err=True)
 
 
@@ -122,13 +125,15 @@ def _refuse_beside_week(context: click.Context) -> None:
 def _draw(answer: Comparison, folder: Path, lang: str) -> int:
     """Write the pictures of each language that was asked for; returns how many."""
     from reports.charts import drawings, languages
-    from tracker.cli import output
+    from tracker.cli import output, progress
 
     drawn = [one for code in languages(lang) for one in drawings(answer, code)]
     output.make(folder, "--charts")
-    for one in drawn:
-        stem = f"{one.name}.{one.lang}"
-        output.write(one.picture().png, folder / f"{stem}.png", "--charts")
-        output.write(f"{one.alt}\n", folder / f"{stem}.txt", "--charts")
-        output.write(f"{json.dumps(one.spec, ensure_ascii=False)}\n", folder / f"{stem}.vl.json", "--charts")
+    with progress.watching("pictures drawn") as watch:
+        for one in drawn:
+            stem = f"{one.name}.{one.lang}"
+            output.write(one.picture().png, folder / f"{stem}.png", "--charts")
+            output.write(f"{one.alt}\n", folder / f"{stem}.txt", "--charts")
+            output.write(f"{json.dumps(one.spec, ensure_ascii=False)}\n", folder / f"{stem}.vl.json", "--charts")
+            watch(1)
     return len(drawn)

@@ -69,6 +69,7 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
     """
     from reports import week as weeks
     from tracker import jobs, weekly
+    from tracker.cli import progress
 
     _check(week, now, out, asked)
     where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
@@ -76,7 +77,8 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
     if asked["replay"]:
         _replay(where)
         return
-    found = weekly.weekly(where, week, _moment(now))
+    with progress.waiting("telling the week"):
+        found = weekly.weekly(where, week, _moment(now))
     told = weeks.select(found, asked["edition"])
     click.echo(f"tracker: week {told.name}, {told.start:%Y-%m-%d} to {told.last_day:%Y-%m-%d}", err=True)
     if out is not None:
@@ -105,8 +107,10 @@ def _check(week: str | None, now: str | None, out: Path | None, asked: dict[str,
 def _pictures(where: Where, found: Week, told: WeekFacts, lang: str) -> tuple[Picture, ...]:
     from reports import charts
     from tracker import weekly
+    from tracker.cli import progress
 
-    return charts.for_week(told, weekly.histories(where, found), lang)
+    with progress.waiting("drawing"):
+        return charts.for_week(told, weekly.histories(where, found), lang)
 
 
 def compose(found: Week, told: WeekFacts, pictures: tuple[Picture, ...], **asked: Any) -> Mail:
