@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 from reports import captions, escapes, phrases, shapes
 from reports.language import BILINGUAL, Language, Phrase, Value
 from reports.picture import Picture
-from store.records import Comparison, Trouble
+from reports.week import WeekFacts
+from store.records import Comparison, Level, Trouble
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -57,8 +58,7 @@ def drawings(comparison: Comparison, lang: str, most: int = 8) -> tuple[Drawing,
             alt = _said(lang, captions.curve_whole(curve))
             found.append(Drawing(f"{number:02d}-curve", lang, curve_spec(curve, lang), alt))
         if curve.history:
-            alt = _said(lang, captions.history(curve))
-            found.append(Drawing(f"{number:02d}-history", lang, history_spec(curve, lang), alt))
+            found.append(_history(number, curve, lang))
     if exams := shapes.exams(comparison)[:_EXAMS]:
         found.append(Drawing("evals", lang, exam_spec(exams, lang), _said(lang, captions.exams(exams))))
     return tuple(found)
@@ -72,6 +72,20 @@ def languages(lang: str) -> tuple[str, ...]:
 def for_mail(comparison: Comparison, lang: str, most: int = 3) -> tuple[Picture, ...]:
     """The pictures of a mail in `en`, `zh` or `both`: few, since a mail is read on a phone."""
     return tuple(one.picture() for code in languages(lang) for one in drawings(comparison, code, most))
+
+
+def for_week(told: WeekFacts, levels: Mapping[str, Sequence[Level]], lang: str, most: int = 3) -> tuple[Picture, ...]:
+    """The histories of the worst new regressions of a week, in `en`, `zh` or `both`; `levels` are by curve."""
+    rows = (row.first for row in told.new.rows)
+    traces = (shapes.traced(one.finding, one.key, levels.get(one.key, ()), one.first_at) for one in rows)
+    shown = [one for one in traces if one is not None][:most]
+    return tuple(
+        _history(number, one, code).picture() for code in languages(lang) for number, one in enumerate(shown, 1)
+    )
+
+
+def _history(number: int, curve: shapes.Curve, lang: str) -> Drawing:
+    return Drawing(f"{number:02d}-history", lang, history_spec(curve, lang), _said(lang, captions.history(curve)))
 
 
 def _said(lang: str, value: Value) -> str:

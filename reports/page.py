@@ -6,27 +6,22 @@ here. It puts every text in as text, never as markup; the page's own policy forb
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from string import Template
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import msgspec
 
-from reports import captions, doubts, escapes, facts, numbers, phrases, render, shapes
+from reports import captions, doubts, escapes, facts, numbers, phrases, render, shapes, shell
 from reports.facts import Facts, run_url
 from reports.language import LANGUAGES, N_, Language, Phrase, Value, clauses, phrase
 from reports.things import RANK, WORST_FIRST, badness, decides, is_eval, told_verdict
 from store.records import Comparison, Evidence, Finding, Run, RunKey, Scope, Series, Unmatched, Verdict
 
 Json: TypeAlias = dict[str, Any]
-
-PARTS = Path(__file__).parent / "templates"
 
 SCOPES: Mapping[Scope, str] = MappingProxyType(
     {
@@ -89,59 +84,27 @@ COUNTS: Mapping[str, str] = MappingProxyType(
 """Sentences whose numbers change with the filters."""
 
 
-_EARLY = 'document.documentElement.setAttribute("data-on", "")'
-"""Runs before anything is drawn: without scripts all languages are shown, with them one."""
-
-
 def build(comparison: Comparison, lang: str = "en") -> str:
     """The page as HTML text; `lang` is the language it opens in."""
     chosen = facts.select(comparison, history=comparison.levels)
-    script, style = (_part(name) for name in ("page.js", "page.css"))
-    first = lang if lang in LANGUAGES else LANGUAGES[0]
-    return Template(_part("page.html")).substitute(
+    script, style = (shell.part(name) for name in ("page.js", "page.css"))
+    first = shell.opening(lang)
+    return Template(shell.part("page.html")).substitute(
         lang=first,
-        policy=_policy((_EARLY, script), style),
+        policy=shell.policy((shell.EARLY, script), style),
         title=escapes.html(Language(first).say(phrases.subject(chosen))),
-        early=_EARLY,
+        early=shell.EARLY,
         style=style,
         script=script,
-        buttons="".join(_button(code) for code in LANGUAGES),
-        verdict="".join(_block(chosen, "page_verdict", code) for code in LANGUAGES),
-        rest="".join(_block(chosen, "page_rest", code) for code in LANGUAGES),
+        buttons="".join(shell.button(code) for code in LANGUAGES),
+        verdict="".join(_said(chosen, "page_verdict", code) for code in LANGUAGES),
+        rest="".join(_said(chosen, "page_rest", code) for code in LANGUAGES),
         data=_as_script(data(comparison, phrases.subject(chosen))),
     )
 
 
-def _part(name: str) -> str:
-    return (PARTS / name).read_text(encoding="utf-8")
-
-
-def _policy(scripts: Iterable[str], style: str) -> str:
-    """What a browser may do with the page: run these scripts, use this style, load nothing."""
-    allowed = " ".join(map(_digest, scripts))
-    return f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; base-uri 'none'; form-action 'none'"
-
-
-def _digest(text: str) -> str:
-    """The name of an inline script or style in a Content Security Policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-_NAMES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
-"""Each language by its own name."""
-
-
-def _tag(code: str) -> str:
-    """A language as HTML names it."""
-    return Language(code).text("en")
-
-
-def _button(code: str) -> str:
-    return f'<button type="button" data-to="{code}" lang="{_tag(code)}" aria-pressed="false">{_NAMES[code]}</button>'
-
-
-def _block(chosen: Facts, document: str, code: str) -> str:
-    return f'<div class="said" data-lang="{code}" lang="{_tag(code)}">\n{render.render(chosen, document, code)}</div>\n'
+def _said(chosen: Facts, document: str, code: str) -> str:
+    return shell.block(render.render(chosen, document, code), code)
 
 
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
@@ -210,7 +173,7 @@ def data(comparison: Comparison, title: Value) -> Json:
     ]
     return {
         "langs": list(LANGUAGES),
-        "tags": [_tag(code) for code in LANGUAGES],
+        "tags": [shell.tag(code) for code in LANGUAGES],
         "title": say(title),
         "words": {name: say(Phrase(msgid)) for name, msgid in WORDS.items()},
         "counts": {name: say(_counting(msgid)) for name, msgid in COUNTS.items()},

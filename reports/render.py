@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup
@@ -23,8 +23,9 @@ from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
 from reports.picture import Picture
+from reports.site import Index, Notice
 from reports.week import WeekFacts
-from store.records import Run, Unmatched
+from store.records import Run, RunKey, Unmatched
 
 TEMPLATES = Path(__file__).parent / "templates"
 COMMENT_LIMIT = 60_000
@@ -44,6 +45,9 @@ MARKER = "sweep-tracker"
 
 _GAPS = re.compile(r"\n{3,}")
 _SHA = re.compile(r"[0-9a-f]{7,64}")
+
+
+Chosen: TypeAlias = Facts | WeekFacts | Index | Notice
 
 
 class UnknownDocument(LookupError):
@@ -119,17 +123,20 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
         "weekly": _weekly("weekly.md.j2", escapes.markdown, _blocks, WEEKLY_LIMIT),
         "weekly_text": _weekly("weekly.txt.j2", _mail_line, _blocks),
         "weekly_html": _weekly("weekly.html.j2", _mail_html, _pages, MAIL_LIMIT),
+        "site_index": Document("site_index.html.j2", escapes.html, _halves, languages=LANGUAGES),
+        "site_notice": Document("site_notice.html.j2", escapes.html, _halves, languages=LANGUAGES),
+        "week_page": replace(_weekly("week_page.html.j2", escapes.html, _halves), languages=LANGUAGES),
         "weekly_title": _weekly("weekly_title.txt.j2", escapes.line, _halves),
         "evidence": Document("evidence.txt.j2", escapes.line, _halves, languages=("en",)),
     }
 )
 
 
-def render(chosen: Facts | WeekFacts, document: str, lang: str = "both", pictures: Sequence[Picture] = ()) -> str:
+def render(chosen: Chosen, document: str, lang: str = "both", pictures: Sequence[Picture] = ()) -> str:
     """The text of a document in `en`, `zh` or `both`; cut by importance where the document has a limit.
 
     The sign-off evidence exists in English only: a machine looks for its exact words. Pictures are shown by
-    `mail_html`, which holds their names (`Picture.cid`); the mail has to carry them.
+    `mail_html` and `weekly_html`, which hold their names (`Picture.cid`); the mail has to carry them.
     """
     form = DOCUMENTS.get(document)
     if form is None or lang not in form.languages:
@@ -151,20 +158,20 @@ def marker(chosen: Facts) -> str:
     return f"<!-- {MARKER} version={version('sweep-tracker')} head={head} verdict={chosen.verdict.value} -->"
 
 
-def _tail(document: str, chosen: Facts | WeekFacts) -> str:
+def _tail(document: str, chosen: Chosen) -> str:
     """The marker stands last, since notification mails show the first lines."""
     return f"\n{marker(chosen)}\n" if document == "comment" and isinstance(chosen, Facts) else ""
 
 
-def _said(chosen: Facts | WeekFacts, form: Document, lang: str, pictures: tuple[Picture, ...]) -> str:
+def _said(chosen: Chosen, form: Document, lang: str, pictures: tuple[Picture, ...]) -> str:
     if lang == "both":
         return form.join(*(_said(chosen, form, each, pictures) for each in BILINGUAL))
     template = _environment(lang, form.escape).get_template(form.template)
     shown = [picture for picture in pictures if picture.lang in {"", lang}]
-    return _GAPS.sub("\n\n", template.render(facts=chosen, pictures=shown))
+    return _GAPS.sub("\n\n", template.render(facts=chosen, pictures=shown, lang=lang))
 
 
-def _fitted(chosen: Facts | WeekFacts, form: Document, say: Callable[[Any], str], reserved: int) -> str:
+def _fitted(chosen: Chosen, form: Document, say: Callable[[Any], str], reserved: int) -> str:
     """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
     room = (form.limit or 0) - reserved - 1
     text, rows = say(chosen), form.longest(chosen)
@@ -223,6 +230,10 @@ def _run_url(run: Run) -> Markup:
     return Markup(facts.run_url(run) or "")
 
 
+def _run_path(key: RunKey) -> Markup:
+    return Markup(f"{key.id}/{key.attempt}")
+
+
 def _row_url(row: Unmatched, chosen: Facts) -> Markup:
     """Address of the run that a row comes from, where the runs of the comparison hold it."""
     runs = (run for run in (*chosen.candidate.rows, *chosen.baseline.rows) if run.key == row.run)
@@ -269,6 +280,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "row_run": phrases.row_run,
         "row_url": _row_url,
         "run": phrases.run_name,
+        "run_path": _run_path,
         "run_url": _run_url,
         "runs_cell": phrases.runs,
         "sameness": phrases.sameness,

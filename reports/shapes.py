@@ -122,6 +122,15 @@ def _curve(key: str, tellers: Sequence[Finding], spots: Sequence[Spot], history:
     return Curve(key, row, min(verdicts, key=RANK.__getitem__), tuple(spots), history)
 
 
+def traced(finding: Finding, key: str, levels: Sequence[Level], since: datetime) -> Curve | None:
+    """A curve with nothing but its history, whose runs from a moment on are the candidate's; None without one."""
+    marks = _marks(levels, {one.run for one in levels if one.started_at >= since})
+    if not marks or finding.series is None:
+        return None
+    row = replace(finding, key=key, series=curve_of(finding.series))
+    return Curve(key, row, told_verdict(finding), (), marks)
+
+
 def _worst_first(curve: Curve) -> tuple[int, float, str]:
     bad = badness(curve.row) if isinstance(curve.row, Finding) else 0.0
     return (RANK[curve.verdict], -bad, curve.key)

@@ -129,6 +129,10 @@ class WeekFacts:
     runs: Listed[Run]
     precision: Precision
     rules_version: str
+    known: Mapping[RunKey, Run]
+    """Every run that the report names."""
+    edition: int = 1
+    """From 2 on, the report takes the place of an earlier one about the same week."""
 
     @property
     def total_points(self) -> int:
@@ -140,7 +144,7 @@ class WeekFacts:
         return sum(number for verdict, number in self.points if verdict in _LOST)
 
 
-def select(week: Week) -> WeekFacts:
+def select(week: Week, edition: int = 1) -> WeekFacts:
     """Choose what to say about a week."""
     rows = _Rows(week)
     points = _added(review.points for review in week.reviews)
@@ -177,6 +181,8 @@ def select(week: Week) -> WeekFacts:
         runs=Listed(tuple(rows.runs[review.run] for review in week.reviews)),
         precision=week.precision,
         rules_version=week.rules_version,
+        known=rows.runs,
+        edition=edition,
     )
     return replace(chosen, headline=_headline(chosen))
 

@@ -55,6 +55,14 @@ def headline(facts: WeekFacts) -> Phrase:
     return phrase(HEADLINES[facts.headline], counts=listing(parts), **values)
 
 
+def edition(facts: WeekFacts) -> Phrase:
+    """That a report takes the place of an earlier one."""
+    return phrase(
+        N_("Edition %(number)s: it takes the place of the earlier report on this week."),
+        number=numbers.count(facts.edition),
+    )
+
+
 def _day(moment: Any) -> str:
     return f"{moment:%Y-%m-%d}"
 
@@ -238,6 +246,21 @@ def ids(row: Told) -> Value:
     return listing(list(row.ids))
 
 
+def named(row: Told) -> Phrase:
+    """The short names of a row, said to be such."""
+    return phrase(N_("id %(ids)s"), ids=ids(row))
+
+
+def age(row: Told) -> Phrase:
+    """Since when a row lasts, and how many days that is."""
+    return phrase(N_("%(day)s, days: %(days)s"), day=since(row), days=numbers.count(row.days))
+
+
+def days(row: Told) -> Phrase:
+    """How many days a row lasts."""
+    return phrase(N_("days: %(days)s"), days=numbers.count(row.days))
+
+
 def told(row: Told) -> Value:
     """A row as sentences, for a text without a table."""
     if row.first.finding.effect is None:
@@ -326,17 +349,21 @@ def foot(facts: WeekFacts) -> Phrase:
 
 FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
+        "week_age": age,
         "week_amounts": amounts,
         "week_broken": lambda facts: broken(facts) or "",
         "week_bump": bump,
         "week_coverage": coverage,
         "week_day": _day,
+        "week_days": days,
+        "week_edition": edition,
         "week_foot": foot,
         "week_headline": headline,
         "week_ids": ids,
         "week_interval": interval,
         "week_lone": lone,
         "week_metric": metric,
+        "week_named": named,
         "week_outside": outside,
         "week_precision": precision,
         "week_reason": reason,

@@ -255,7 +255,7 @@ class Week:
     """Every change up to the end of the week."""
     images: tuple[InForce, ...]
     runs: tuple[Run, ...]
-    """Every run of the week, and every run that a change names."""
+    """Every run of the week, and every run that a change or an image in force names."""
     unofficial: tuple[tuple[RunKey, tuple[Caveat, ...]], ...]
     """Runs of the week that are no part of the history, with the reasons."""
     unread: tuple[RunKey, ...]

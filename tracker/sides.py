@@ -277,7 +277,12 @@ def levels(rows: pl.DataFrame, new: Side) -> dict[str, tuple[Level, ...]]:
 
     Each point is held against its own median over the runs, so that a run that lacks the fast points is not slow.
     """
-    speed = pl.concat([rows, new.frame], how="diagonal_relaxed").filter(pl.col("metric") == LEVEL_METRIC)
+    return levels_of(pl.concat([rows, new.frame], how="diagonal_relaxed"))
+
+
+def levels_of(rows: pl.DataFrame) -> dict[str, tuple[Level, ...]]:
+    """The same of some rows (tidy) by themselves."""
+    speed = rows.filter(pl.col("metric") == LEVEL_METRIC)
     own = pl.col("value") / pl.col("value").median().over("series")
     runs = (
         speed.with_columns(level=own)

@@ -7,14 +7,16 @@ part in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from store.duck import Store
-from store.life import Action, Change, Event, InForce, Precision, State, Week
-from store.records import Run, RunKey, Trouble
+from store.life import Action, Change, Direction, Event, InForce, Precision, State, Week
+from store.records import Level, Run, RunKey, Trouble
 from store.runs import standing
 from tracker import levels, life, sides
 from tracker.jobs import Where
@@ -45,9 +47,9 @@ def span(text: str) -> Span:
         if found is None:
             raise ValueError(text)
         monday = datetime.fromisocalendar(int(found[1]), int(found[2]), 1).replace(tzinfo=UTC)
-    except ValueError as flaw:
+        return Span(text, monday, monday + _LENGTH)
+    except (ValueError, OverflowError) as flaw:
         raise Trouble(f"{text!r} is no ISO week: write it as 2026-W32") from flaw
-    return Span(text, monday, monday + _LENGTH)
 
 
 def week_of(moment: datetime) -> Span:
@@ -74,7 +76,7 @@ def last_whole(moment: datetime) -> Span:
 
 @contextmanager
 def _existing(where: Where) -> Iterator[Store]:
-    with sides.opened(where.store, where.archive) as store:
+    with sides.opened(where.store, where.archive, where.withdrawn()) as store:
         if store is None:
             raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
         yield store
@@ -138,20 +140,43 @@ def of_week(store: Store, what: Known, asked: Span) -> Week:
     held = tuple(review for review in what.history.reviews if asked.start <= review.started_at < asked.end)
     runs = [run for run in what.runs if asked.start <= run.started_at < asked.end]
     judged = {review.run for review in held}
+    images = tuple(_images(store, asked.end))
     named = {run.key for run in runs} | {key for change in told for key in _named(change)} | judged
+    named |= {image.run for image in images}
     return Week(
         name=asked.name,
         start=asked.start,
         end=asked.end,
         reviews=held,
         changes=told,
-        images=tuple(_images(store, asked.end)),
+        images=images,
         runs=tuple(run for run in what.runs if run.key in named),
         unofficial=tuple((run.key, standing(run).reasons) for run in runs if not standing(run).official),
         unread=tuple(run.key for run in runs if run.key in set(what.reviewable) - judged),
         precision=precision(told),
         rules_version=RULES_VERSION,
     )
+
+
+def histories(where: Where, week: Week) -> Mapping[str, tuple[Level, ...]]:
+    """By curve, how fast its official runs up to the week's end were beside the curve's median run, oldest first.
+
+    Of the curves that changed for the worse in this week by an announcement.
+    """
+    fresh = {
+        change.key
+        for change in week.changes
+        if change.direction is Direction.WORSE
+        and not change.is_eval
+        and not change.pool
+        and change.announced_at is not None
+        and week.start <= change.announced_at < week.end
+    }
+    if not fresh:
+        return {}
+    with _existing(where) as store:
+        rows = store.history(sorted(fresh), [sides.LEVEL_METRIC])
+        return sides.levels_of(rows.filter(pl.col("official") & (pl.col("started_at") < week.end)))
 
 
 def _named(change: Change) -> Iterable[RunKey | None]:
@@ -199,7 +224,7 @@ def _newest(store: Store) -> datetime:
 
 def say(where: Where, events: Sequence[Event]) -> tuple[Change, ...]:
     """Keep what somebody says about changes, each named by its id or by the start of it; they stand as told then."""
-    with Store.open(where.store, where.archive) as store:
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         history = known(store).history
         found = [find(life.tell(history), event.change) for event in events]
         for event, change in zip(events, found, strict=True):

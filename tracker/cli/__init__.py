@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "images": ("tracker.cli.images", "Tell which image introduced what."),
         "reproducibility": ("tracker.cli.reproducibility", "Tell how well reruns agree and what a run can show."),
         "report": ("tracker.cli.report", "Write a comparison as a page with charts."),
+        "serve": ("tracker.cli.serve", "Serve all runs and weeks of the store as pages, for reading."),
         "after-merge": ("tracker.cli.after_merge", "Judge a run of GitHub and tell it: from artifacts to comment."),
         "weekly": ("tracker.cli.weekly", "Tell a week: what moved, what stays broken, what is stale."),
         "findings": ("tracker.cli.findings", "List the changes of a store; acknowledge or dismiss them."),

@@ -36,11 +36,18 @@ Where it is handed in:
 """
 
 
-def mailing_options(command: Command) -> Command:
-    """How a mail is told and handed in, and the flag without which nothing is sent."""
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no moment: write 2026-08-03T06:00:00Z") from None
+
+
+def mailing(date: str) -> Callable[[Command], Command]:
+    """How a mail is told and handed in, and the flag without which nothing is sent; `date` tells the default date."""
     file = click.Path(dir_okay=False, path_type=Path)
     options = (
-        click.option("--date", type=_moment, help="Date header, ISO with a zone.  [default: now]"),
+        click.option("--date", type=_moment, help=f"Date header, ISO with a zone.  [default: {date}]"),
         click.option("--unsubscribe", default="", metavar="URL", help="https or mailto.  [default: to the sender]"),
         click.option("--dry-run", type=click.Path(file_okay=False, path_type=Path), help="Write .eml files here."),
         click.option("--send", is_flag=True, help="Send; without it the mail is printed."),
@@ -49,16 +56,17 @@ def mailing_options(command: Command) -> Command:
         click.option("--plain", is_flag=True, help="No TLS: for a line that is safe by itself."),
         click.option("--wait", type=click.FloatRange(min=0), default=1_000, show_default=True, help="Seconds at most."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+    def decorated(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
 
 
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no moment: write 2026-08-03T06:00:00Z") from None
+mailing_options = mailing("now")
+"""For mails that are of the moment at which they are made."""
 
 
 @click.command(epilog=EPILOG)
