@@ -1,0 +1,125 @@
+"""What a repetition of some points would add to a test: the doubt that is left, and the power that it gives.
+
+A curve's effect has the variance of a weighted mean of its points, each with sigma^2 (1/k + 1/m); another candidate run
+of some of them turns m into m + 1 there. Everything is in natural log units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import NormalDist
+
+from tracker.stats.curves import WEIGHT_RUNS
+
+POWER = 0.8
+"""A finding is settled where a loss of its size is then called four times in five."""
+
+MOST_REPETITIONS = 20
+"""Nobody runs a curve more often than this for one answer."""
+
+_NORMAL = NormalDist()
+_BEATEN = _NORMAL.inv_cdf(POWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A point: its noise scale and how many runs each side has. No baseline runs: a level that is known, as a gate."""
+
+    sigma: float
+    baseline: int
+    candidate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is asked of some points: whether an effect of this size would be called."""
+
+    members: tuple[Member, ...]
+    effect: float
+    """Its size, positive."""
+    margin: float
+    """The estimate must reach it..."""
+    z: float
+    """...and so many of its own standard deviations."""
+    correlation: float = 0.0
+    inflation: float = 1.0
+    """How much wider the judge's distribution is than a normal one with these scales."""
+    alone: bool = False
+    """The repetition must show it without the runs that are there: what confirming means."""
+
+    def power(self, again: Collection[int], times: int = 1) -> float:
+        """Chance that the effect is called once these members were repeated."""
+        if self.alone and not again:
+            return 0.0
+        members = _after(self.members, again, times, self.alone)
+        doubt = self.inflation * deviation(members, self.correlation)
+        return _NORMAL.cdf((self.effect - max(self.margin, self.z * doubt)) / doubt)
+
+
+def _after(members: Sequence[Member], again: Collection[int], times: int, alone: bool) -> list[Member]:
+    """The members as they stand after the repetition; those that were not repeated are left out where it is alone."""
+    kept = range(len(members)) if not alone else sorted(again)
+    runs = [(0 if alone else members[i].candidate) + times * (i in again) for i in kept]
+    return [Member(members[i].sigma, members[i].baseline, m) for i, m in zip(kept, runs, strict=True)]
+
+
+def deviation(members: Sequence[Member], correlation: float) -> float:
+    """Standard deviation of the pooled effect, weighted as `tracker.stats.curves` weighs its cells.
+
+    >>> one = Member(0.02, 1, 1)
+    >>> round(deviation([one], 0.0), 4), round(deviation([one] * 4, 0.0), 4), round(deviation([one] * 4, 1.0), 4)
+    (0.0283, 0.0141, 0.0283)
+    """
+    mean = sum(log(one.sigma) for one in members) / len(members)
+    spreads = [sqrt((1 / one.baseline if one.baseline else 0.0) + 1 / one.candidate) for one in members]
+    weights = [_weight(one, mean) / spread for one, spread in zip(members, spreads, strict=True)]
+    total, own = sum(weights), sum(weight**2 for weight in weights)
+    slope = sum(weight / (one.sigma * spread) for weight, one, spread in zip(weights, members, spreads, strict=True))
+    return sqrt(own + correlation * (total**2 - own)) / slope
+
+
+def _weight(one: Member, mean: float) -> float:
+    trust = max(one.baseline - 1, 0) / (max(one.baseline - 1, 0) + WEIGHT_RUNS)
+    return exp(-(trust * log(one.sigma) + (1 - trust) * mean))
+
+
+def inflation(mde: float, margin: float, z: float, doubt: float) -> float:
+    """How much wider than normal the judge saw it: from the smallest change that it says it detects; at least 1.
+
+    >>> round(inflation(0.0317, 0.0, 2.326, 0.01), 2), round(inflation(0.04, 0.02, 1.0, 0.01), 2)
+    (1.0, 2.17)
+    """
+    by_noise = mde / (z + _BEATEN)
+    wide = by_noise if z * by_noise >= margin else (mde - margin) / _BEATEN
+    return max(1.0, wide / doubt)
+
+
+def two_sided(alpha: float) -> float:
+    """The score that an error rate asks for.
+
+    >>> round(two_sided(0.05), 2)
+    1.96
+    """
+    return -_NORMAL.inv_cdf(alpha / 2)
+
+
+def choose(test: Trial, free: Collection[int]) -> frozenset[int]:
+    """The fewest members that give POWER, the least noisy first; all of them where that is not enough.
+
+    `free` members are repeated anyhow: they come at no cost and are counted first.
+    """
+    chosen = set(free)
+    rest = sorted(set(range(len(test.members))) - chosen, key=lambda i: (test.members[i].sigma, i))
+    for member in rest:
+        if test.power(chosen) >= POWER:
+            break
+        chosen.add(member)
+    return frozenset(chosen)
+
+
+def repetitions(test: Trial) -> int | None:
+    """How many repetitions of all members give POWER; None where MOST_REPETITIONS are not enough."""
+    everything = range(len(test.members))
+    return next((n for n in range(1, MOST_REPETITIONS + 1) if test.power(everything, n) >= POWER), None)
