@@ -14,7 +14,7 @@ from tracker import jobs, sides
 from tracker.settings import Settings
 from tracker.sides import Side
 from tracker.stats import rerun
-from tracker.stats.rerun import Member, Trial
+from tracker.stats.rerun import Kind, Member, Trial
 
 BUDGET = 0.05
 """Share of the candidate's points that a plan asks for."""
@@ -134,7 +134,7 @@ def _of_curve(
     if why is None:
         return
     if why is Why.INCONCLUSIVE:
-        yield Asked(curve, why, seen.members, _at_margin(curve, seen, settings))
+        yield Asked(curve, why, seen.members, _at_interval(curve, seen, settings))
     elif _loss(curve) >= seen.margin:
         alpha = min(seen.alpha, family / (2 if len(seen.members) > 1 else 1))
         yield Asked(curve, why, seen.members, _at_estimate(curve, seen, alpha, seen.alpha, why))
@@ -196,31 +196,38 @@ def _at_estimate(finding: Finding, seen: Evidence, alpha: float, own: float, why
 
     `own` is the error rate of the finding's smallest detectable change, which knows nothing of the other curves.
     """
-    wide = _inflation(finding, seen, own)
-    if why is Why.CONFIRM:
-        alpha = own
+    kind = Kind.CONFIRM if why is Why.CONFIRM else Kind.LONE if finding.scope is Scope.POINT else Kind.CALL
     return Trial(
-        _members(seen),
-        _loss(finding),
-        seen.margin,
-        rerun.two_sided(alpha),
-        seen.correlation,
-        wide,
-        alone=why is Why.CONFIRM,
+        members=_members(seen),
+        effect=_loss(finding),
+        margin=seen.margin,
+        z=rerun.two_sided(own if why is Why.CONFIRM else alpha),
+        correlation=seen.correlation,
+        inflation=_inflation(finding, seen, own),
+        kind=kind,
     )
 
 
-def _at_margin(finding: Finding, seen: Evidence, settings: Settings) -> Trial:
+def _at_interval(finding: Finding, seen: Evidence, settings: Settings) -> Trial:
     """Whether the interval would hold only one of "no change" and "a loss of the margin"."""
-    z = rerun.two_sided(settings.alpha_suspected)
-    return Trial(_members(seen), seen.margin, 0.0, z, seen.correlation, _inflation(finding, seen, seen.alpha))
+    return Trial(
+        members=_members(seen),
+        effect=_loss(finding),
+        margin=seen.margin,
+        z=rerun.two_sided(settings.alpha_suspected),
+        correlation=seen.correlation,
+        inflation=_inflation(finding, seen, seen.alpha),
+        kind=Kind.CLEAR,
+    )
 
 
 def _inflation(finding: Finding, seen: Evidence, alpha: float) -> float:
-    if finding.mde is None:
-        return 1.0
+    """How much wider the judge saw it than normal: at its smallest detectable change, and where the finding stands."""
     doubt = rerun.deviation(_members(seen), seen.correlation)
-    return rerun.inflation(finding.mde, seen.margin, rerun.two_sided(alpha), doubt)
+    wide = rerun.inflation(finding.mde or 0.0, seen.margin, rerun.two_sided(alpha), doubt)
+    # The p of a curve allows for two tests, the pooled one and that of its points.
+    stands = rerun.score((finding.p or 1.0) / (2 if len(seen.members) > 1 else 1)) if finding.p else 0.0
+    return max(wide, abs(finding.effect or 0.0) / stands / doubt) if stands >= 1 else wide
 
 
 def _of_eval(finding: Finding) -> Iterator[Asked]:
@@ -231,7 +238,7 @@ def _of_eval(finding: Finding) -> Iterator[Asked]:
     if "run_again" in said and finding.effect and finding.low is not None and finding.high is not None:
         z = rerun.two_sided(0.05)
         one = Member((finding.high - finding.low) / 2 / z, 0, runs)
-        yield Asked(finding, Why.CONFIRM, (finding.key,), Trial((one,), abs(finding.effect), 0.0, z, alone=True))
+        yield Asked(finding, Why.CONFIRM, (finding.key,), Trial((one,), abs(finding.effect), 0.0, z, kind=Kind.CONFIRM))
     elif near is not None:
         score, mark, doubt = (float(near[name] or 0.0) for name in ("score", "threshold", "standard_error"))
         test = Trial((Member(doubt, 0, runs),), abs(score - mark), 0.0, NEAR)

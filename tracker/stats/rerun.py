@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import exp, log, sqrt
 from statistics import NormalDist
 
 from tracker.stats.curves import WEIGHT_RUNS
+from tracker.stats.predictive import TAIL
 
 POWER = 0.8
 """A finding is settled where a loss of its size is then called four times in five."""
@@ -32,13 +34,26 @@ class Member:
     candidate: int
 
 
+class Kind(StrEnum):
+    """What a repetition must do to settle a finding."""
+
+    CALL = "call"
+    """The pooled runs call the estimated effect."""
+    CONFIRM = "confirm"
+    """The repetition calls it without the runs that are there."""
+    LONE = "lone"
+    """The pooled runs call it although one point may have fallen out of its run: its tail is that of t, TAIL."""
+    CLEAR = "clear"
+    """The interval holds only one of "no change" and "a loss of the margin"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is asked of some points: whether an effect of this size would be called."""
+    """What is asked of some points, and of which size the loss is."""
 
     members: tuple[Member, ...]
     effect: float
-    """Its size, positive."""
+    """The loss; only where it is to be cleared it may be negative, a gain."""
     margin: float
     """The estimate must reach it..."""
     z: float
@@ -46,16 +61,37 @@ class Trial:
     correlation: float = 0.0
     inflation: float = 1.0
     """How much wider the judge's distribution is than a normal one with these scales."""
-    alone: bool = False
-    """The repetition must show it without the runs that are there: what confirming means."""
+    kind: Kind = Kind.CALL
 
     def power(self, again: Collection[int], times: int = 1) -> float:
-        """Chance that the effect is called once these members were repeated."""
-        if self.alone and not again:
+        """Chance that the finding is settled once these members were repeated."""
+        if not again and self.kind in (Kind.CONFIRM, Kind.CLEAR):
             return 0.0
-        members = _after(self.members, again, times, self.alone)
-        doubt = self.inflation * deviation(members, self.correlation)
-        return _NORMAL.cdf((self.effect - max(self.margin, self.z * doubt)) / doubt)
+        after = self.doubt(again, times)
+        if self.kind is Kind.CLEAR:
+            return self._cleared(after)
+        limit = max(self.margin, self.z * after)
+        power = _NORMAL.cdf((self.effect - limit) / after)
+        return min(power, self._lone(after)) if self.kind is Kind.LONE else power
+
+    def doubt(self, again: Collection[int] = (), times: int = 1) -> float:
+        """Standard deviation of the effect that is then judged."""
+        alone = self.kind is Kind.CONFIRM and len(again) > 0
+        return self.inflation * deviation(_after(self.members, again, times, alone), self.correlation)
+
+    def _cleared(self, after: float) -> float:
+        """The estimate moves by what the new runs add, from where it stands: given the data, its mean is itself."""
+        moves = sqrt(max(self.doubt() ** 2 - after**2, 1e-18))
+        low, high = self.margin - self.z * after, self.z * after
+        return (
+            1.0 if low >= high else _NORMAL.cdf((low - self.effect) / moves) + _NORMAL.cdf((self.effect - high) / moves)
+        )
+
+    def _lone(self, after: float) -> float:
+        """The p of a lone point falls with the third power of its distance only."""
+        now = self.doubt()
+        p = 2 * _NORMAL.cdf(-self.effect / now) * (after / now) ** TAIL
+        return _NORMAL.cdf(two_sided(p) - self.z) if p > 0 else 1.0
 
 
 def _after(members: Sequence[Member], again: Collection[int], times: int, alone: bool) -> list[Member]:
@@ -94,6 +130,15 @@ def inflation(mde: float, margin: float, z: float, doubt: float) -> float:
     by_noise = mde / (z + _BEATEN)
     wide = by_noise if z * by_noise >= margin else (mde - margin) / _BEATEN
     return max(1.0, wide / doubt)
+
+
+def score(p: float) -> float:
+    """The distance from nothing that a two-sided p stands for, in standard deviations; 0 for a p of 1.
+
+    >>> round(score(0.05), 2), score(1.0)
+    (1.96, 0.0)
+    """
+    return 0.0 if p >= 1 else two_sided(max(p, 1e-300))
 
 
 def two_sided(alpha: float) -> float:
