@@ -173,8 +173,11 @@ def as_matrix(plan: RerunPlan) -> str:
 
 
 def _item(one: Again, series: Series) -> dict[str, Any]:
-    lengths = {"isl": series.isl, "osl": series.osl} if series.scenario == "single_turn" else {}
-    agentic = {} if lengths else {"kv-offloading": "dram" if series.offload else "none"}
+    known = {"isl": series.isl, "osl": series.osl}
+    # An eval's row knows no lengths.
+    lengths = {name: value for name, value in known.items() if value is not None}
+    is_agentic = series.scenario == "agentic_traces"
+    agentic = {"kv-offloading": "dram" if series.offload else "none"} if is_agentic else {}
     task = {"task": one.task} if one.task else {}
     head = {"config-key": one.config or config_key(series), **lengths, **agentic, **task}
     return {**head, **_shape(series.layout), "spec-decoding": series.spec}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports import blocks as layout
+from reports import blocks as pages
 from reports import reruns
-from store.reruns import Why
+from store.records import Layout, Role, Series
+from store.reruns import Again, RerunPlan, Why
 from tests import factory
 from tests.cli import Tracker
+from tests.readers_help import put
 from tracker.frames import compare_frames
 from tracker.judge.sweep import judge_frames
 from tracker.pairs import Baseline
@@ -29,6 +32,12 @@ from tracker.stats.rerun import Kind, Member, Trial, choose, deviation, repetiti
 
 END = datetime(2026, 11, 27, 2, tzinfo=UTC)
 CURVES, POINTS = 40, 6
+
+
+def series(layout: Layout) -> Series:
+    return Series("dsr1", "gb200", "dynamo-trt", "fp4", "mtp", "single_turn", 8192, 1024, False, layout)
+
+
 LAST = "6/1"
 
 # ---------------------------------------------------------------- the power
@@ -99,7 +108,7 @@ def quiet_sweep(shift: float = 0.0) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_nothing_to_settle_is_an_empty_plan_that_says_so():
     made = plan(judged(*quiet_sweep()), 12)
     assert (made.points, made.asks, made.beyond, made.waiting) == ((), (), (), ())
-    assert "Nothing to settle" in layout.render(reruns.blocks(made), "table", "en")
+    assert "Nothing to settle" in pages.render(reruns.blocks(made), "table", "en")
     assert json.loads(reruns.as_matrix(made)) == []
 
 
@@ -115,7 +124,7 @@ def test_one_quiet_point_confirms_a_loss_in_both_metrics():
 def test_the_most_important_finding_alone_may_exceed_the_budget_and_the_plan_says_so():
     made = plan(judged(*quiet_sweep(-0.2)), 12, budget=0.0)
     assert made.is_over
-    assert "above the budget of 0% (0)" in layout.render(reruns.blocks(made), "table", "en")
+    assert "above the budget of 0% (0)" in pages.render(reruns.blocks(made), "table", "en")
 
 
 def test_the_budget_keeps_what_is_less_important_waiting():
@@ -234,3 +243,63 @@ def test_the_matrix_has_the_fields_of_a_search_space(lost: Tracker):
     assert {name: item[name] for name in head} == head
     assert item["spec-decoding"] == "none"
     assert set(item["conc-list"]) <= {4, 16, 64}
+
+
+MASTER = """\
+dsr1-fp8-h200-sglang-night:
+  image: lmsysorg/sglang:v0.5.12-cu130
+  model: deepseek-ai/DeepSeek-R1-0528
+  model-prefix: dsr1
+  runner: h200
+  precision: fp8
+  framework: sglang
+  multinode: false
+  scenarios:
+    fixed-seq-len:
+    - isl: 8192
+      osl: 1024
+      search-space:
+      - { tp: 8, conc-list: [4, 16, 64] }
+"""
+
+
+def test_the_matrix_names_the_config_that_promised_the_point(lost: Tracker):
+    folder = lost.folder / "new"
+    put(folder, "run.json", factory.run(300, "2026-05-21T00:00:00Z"))
+    put(folder, "configs/nvidia-master.yaml", MASTER.encode())
+    asked = {"config-keys": ["dsr1-fp8-h200-sglang-night"]}
+    put(folder, "changelog-metadata/changelog_metadata.json", {"base_ref": "a", "head_ref": "b", "entries": [asked]})
+    rows = [factory.row(conc, conc * 500.0, image=factory.NEXT_IMAGE + "-post1") for conc in (4, 16, 64)]
+    put(folder, "results_bmk/agg_bmk.json", rows)
+    said = lost("plan", folder, "--format", "matrix")
+    assert {item["config-key"] for item in said.json} == {"dsr1-fp8-h200-sglang-night"}, said.err
+
+
+SPLIT = Layout(Role(8, ep=8, workers=2), Role(16, ep=16, dp_attention=True), multinode=True)
+TOGETHER = Layout(Role(8, workers=2), None, multinode=True)
+DEPLOYMENTS = {
+    "split": (
+        series(SPLIT),
+        {
+            "prefill": {"num-worker": 2, "tp": 8, "ep": 8, "dp-attn": False},
+            "decode": {"num-worker": 1, "tp": 16, "ep": 16, "dp-attn": True},
+        },
+    ),
+    "together": (
+        series(TOGETHER),
+        {"prefill": {"num-worker": 2, "tp": 8, "ep": 1, "dp-attn": False}, "decode": {"num-worker": 0}},
+    ),
+    "agentic": (
+        replace(series(Layout(Role(8, pp=2))), scenario="agentic_traces", isl=None, osl=None, offload=True),
+        {"kv-offloading": "dram", "tp": 8, "pp": 2, "ep": 1, "dp-attn": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_every_kind_of_deployment_has_its_item(name: str):
+    one, wanted = DEPLOYMENTS[name]
+    points = tuple(Again(f"c{conc}", "some-key", replace(one, conc=conc)) for conc in (64, 4))
+    (item,) = json.loads(reruns.as_matrix(RerunPlan(points, (), (), (), 2, 1.0, 2)))
+    lengths = {} if name == "agentic" else {"isl": 8192, "osl": 1024}
+    assert item == {"config-key": "some-key", **lengths, **wanted, "spec-decoding": "mtp", "conc-list": [4, 64]}
