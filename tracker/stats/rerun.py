@@ -80,18 +80,28 @@ class Trial:
         return self.inflation * deviation(_after(self.members, again, times, alone), self.correlation)
 
     def _cleared(self, after: float) -> float:
-        """The estimate moves by what the new runs add, from where it stands: given the data, its mean is itself."""
-        moves = sqrt(max(self.doubt() ** 2 - after**2, 1e-18))
+        """The smaller chance of two truths: the loss is as it was estimated, or there is none.
+
+        What is largest among many is asked for first, and that is mostly chance: taken at its word alone, it kept two
+        promises in three.
+        """
         low, high = self.margin - self.z * after, self.z * after
-        return (
-            1.0 if low >= high else _NORMAL.cdf((low - self.effect) / moves) + _NORMAL.cdf((self.effect - high) / moves)
-        )
+        if low >= high:
+            return 1.0
+        kept = min(1.0, (after / self.doubt()) ** 2)
+        as_it_is = _outside(low, high, self.effect, max(self.doubt() * sqrt(1 - kept), 1e-9))
+        without = _outside(low, high, self.effect * kept, max(after * sqrt(1 - kept), 1e-9))
+        return min(as_it_is, without)
 
     def _lone(self, after: float) -> float:
         """The p of a lone point falls with the third power of its distance only."""
         now = self.doubt()
         p = 2 * _NORMAL.cdf(-self.effect / now) * (after / now) ** TAIL
         return _NORMAL.cdf(two_sided(p) - self.z) if p > 0 else 1.0
+
+
+def _outside(low: float, high: float, mean: float, deviation: float) -> float:
+    return _NORMAL.cdf((low - mean) / deviation) + _NORMAL.cdf((mean - high) / deviation)
 
 
 def _after(members: Sequence[Member], again: Collection[int], times: int, alone: bool) -> list[Member]:
