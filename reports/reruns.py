@@ -49,6 +49,8 @@ def _summary(plan: RerunPlan) -> Value:
     if not plan.points:
         if plan.beyond:
             return Phrase(N_("Nothing that one repetition would probably settle; see below what is open."))
+        if not plan.judged:
+            return Phrase(N_("Nothing was judged: without a baseline no repetition can be planned."))
         return Phrase(N_("Nothing to settle: no loss waits for a repetition."))
     said: list[Value] = [
         phrase(
@@ -126,6 +128,7 @@ def as_json(plan: RerunPlan) -> str:
         "budget": plan.budget,
         "limit": plan.limit,
         "over_budget": plan.is_over,
+        "judged": plan.judged,
     }
     return _dumped(said)
 

@@ -60,6 +60,8 @@ class RerunPlan:
     """Share of them that may be run again."""
     limit: int
     """The same as a number."""
+    judged: int
+    """Findings that had a baseline, or a threshold: without any, nothing to settle means nothing."""
 
     @property
     def is_over(self) -> bool:

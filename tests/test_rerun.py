@@ -112,6 +112,12 @@ def test_nothing_to_settle_is_an_empty_plan_that_says_so():
     assert json.loads(reruns.as_matrix(made)) == []
 
 
+def test_a_sweep_without_a_baseline_is_not_said_to_have_nothing_to_settle():
+    _, candidate = quiet_sweep()
+    made = plan(judged(candidate.clear(), candidate), 12)
+    assert "Nothing was judged" in pages.render(reruns.blocks(made), "table", "en")
+
+
 def test_one_quiet_point_confirms_a_loss_in_both_metrics():
     made = plan(judged(*quiet_sweep(-0.2)), 12, budget=0.1)
     assert len(made.points) == 1
@@ -300,6 +306,6 @@ DEPLOYMENTS = {
 def test_every_kind_of_deployment_has_its_item(name: str):
     one, wanted = DEPLOYMENTS[name]
     points = tuple(Again(f"c{conc}", "some-key", replace(one, conc=conc)) for conc in (64, 4))
-    (item,) = json.loads(reruns.as_matrix(RerunPlan(points, (), (), (), 2, 1.0, 2)))
+    (item,) = json.loads(reruns.as_matrix(RerunPlan(points, (), (), (), 2, 1.0, 2, 2)))
     lengths = {} if name == "agentic" else {"isl": 8192, "osl": 1024}
     assert item == {"config-key": "some-key", **lengths, **wanted, "spec-decoding": "mtp", "conc-list": [4, 64]}

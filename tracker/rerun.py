@@ -68,7 +68,9 @@ def plan(findings: Sequence[Finding], total: int, budget: float = BUDGET, settin
         else:
             asks.append(ask)
             chosen = {key: named.get(key) or Again(key, asked.finding.config, None) for key in wanted}
-    return RerunPlan(tuple(chosen.values()), tuple(asks), tuple(beyond), tuple(waiting), total, budget, limit)
+    return RerunPlan(
+        tuple(chosen.values()), tuple(asks), tuple(beyond), tuple(waiting), total, budget, limit, _judged(findings)
+    )
 
 
 def _ask(asked: Asked, chosen: Mapping[str, Again]) -> Ask:
@@ -83,6 +85,10 @@ def _ask(asked: Asked, chosen: Mapping[str, Again]) -> Ask:
         after=asked.test.power(again),
         repetitions=rerun.repetitions(asked.test),
     )
+
+
+def _judged(findings: Iterable[Finding]) -> int:
+    return sum(one.evidence is not None or one.scope is Scope.EVAL for one in findings)
 
 
 def _named(findings: Iterable[Finding]) -> dict[str, Again]:
