@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "fetch": ("tracker.cli.fetch", "Bring the results of a GitHub run into a folder."),
         "ingest": ("tracker.cli.ingest", "Land the artifacts of sweeps in the store."),
         "compare": ("tracker.cli.compare", "Judge a sweep against its history."),
+        "plan": ("tracker.cli.plan", "Say which points to run again to settle what is open."),
         "history": ("tracker.cli.history", "Tell the history of curves: images, steps, environment."),
         "show": ("tracker.cli.state", "Tell where the curves of one config stand."),
         "images": ("tracker.cli.images", "Tell which image introduced what."),
