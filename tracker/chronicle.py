@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,9 @@ from tracker.stats.steps import Found, Gap, Rules, Sides, Spike, Step, Track
 
 ALPHA = 0.02
 """Error rate with which a comparison of two runs calls a curve (`settings.LIMITS`)."""
+
+TOGETHER = 256
+"""Curves whose further runs are tried in one call of the core."""
 
 FEW = 3
 """Runs of an image that comes back, before it is held against itself."""
@@ -70,8 +73,11 @@ def chronicles(
     past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None
 ) -> Iterator[Chronicle]:
     """Every curve of a history under every metric; `anchor` asks for drift since then."""
-    for lane in lanes(past, metrics):
-        yield chronicle(lane, anchor)
+    waiting = iter(lanes(past, metrics))
+    while some := list(islice(waiting, TOGETHER)):
+        told = [_untold(lane, anchor) for lane in some]
+        seen = steps.gaps([_trial(lane.track, found, lane.rules) for lane, (found, _) in zip(some, told, strict=True)])
+        yield from (replace(one, visible=_size(gap)) for (_, one), gap in zip(told, seen, strict=True))
 
 
 def lanes(past: Past, metrics: Sequence[str]) -> Iterator[Lane]:
@@ -143,13 +149,19 @@ def _events(old: CurveRun, new: CurveRun, events: Sequence[Event]) -> tuple[str,
 
 def chronicle(lane: Lane, anchor: datetime | None = None) -> Chronicle:
     """The history of one curve under one metric."""
+    found, told = _untold(lane, anchor)
+    return replace(told, visible=visible(lane.track, found, lane.rules))
+
+
+def _untold(lane: Lane, anchor: datetime | None) -> tuple[Found, Chronicle]:
+    """What was found, and the history but for what a further run would show."""
     marks = _marks(lane)
     away, calm = _departures_of_returning(lane, marks)
     found = steps.find(replace(lane.track, values=calm), lane.rules)
     shifts, inside = _told(replace(lane, track=replace(lane.track, values=calm)), marks, found)
     level = _levels(lane, found)
     good, lost = _last_good(lane, marks, level)
-    return Chronicle(
+    return found, Chronicle(
         lane.curve.key,
         lane.curve.config,
         *_machine(lane),
@@ -160,7 +172,7 @@ def chronicle(lane: Lane, anchor: datetime | None = None) -> Chronicle:
         tuple(sorted([*away, *inside], key=lambda one: one.first.at.timestamp() if one.first.at else 0.0)),
         good,
         lost,
-        visible(lane.track, found, lane.rules),
+        float("nan"),
         None if anchor is None else _loss(lane, marks, found, anchor),
     )
 
@@ -387,10 +399,19 @@ def _last_good(lane: Lane, marks: Sequence[Mark], levels: Sequence[tuple[int, in
 
 def visible(track: Track, found: Found, rules: Rules, runs: int = 1) -> float:
     """Smallest change of the curve that so many further runs show against its newest level, four times in five."""
+    (gap,) = steps.gaps([_trial(track, found, rules, runs)])
+    return _size(gap)
+
+
+def _trial(track: Track, found: Found, rules: Rules, runs: int = 1) -> steps.Pair:
+    """The newest level of a curve, and as many runs like its last one."""
     first, end = found.levels(track.values.shape[1])[-1]
     newest = track.values[:, max(first, end - Settings().max_baseline_runs) : end]
-    side = steps.side_by_side(newest, np.repeat(newest[:, -1:], runs, axis=1))
-    (gap,) = steps.between(track, steps.posterior(track), [side], replace(rules, alpha_expected=ALPHA))
+    sides = steps.side_by_side(newest, np.repeat(newest[:, -1:], runs, axis=1))
+    return steps.Pair(track, steps.posterior(track), sides, replace(rules, alpha_expected=ALPHA))
+
+
+def _size(gap: steps.Gap | None) -> float:
     return float("nan") if gap is None else gap.mde
 
 
