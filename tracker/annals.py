@@ -24,6 +24,9 @@ from tracker.jobs import Where
 from tracker.judge.learn import learn
 from tracker.settings import Settings
 
+MANY = 2_000
+"""Curves times metrics from which several processes pay for their start (a second each)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -38,11 +41,13 @@ class Asked:
     events: tuple[Event, ...] = EVENTS
 
 
-def history(asked: Asked, where: Where) -> list[Chronicle]:
-    """The chronicles of the curves asked for, in the order of their keys."""
+def history(asked: Asked, where: Where, workers: int = 1) -> list[Chronicle]:
+    """The chronicles of the curves asked for, in the order of their keys; many are shared among the workers."""
     past, newest = _read(asked, where)
+    if past.history["curve"].n_unique() * len(asked.metrics) < MANY:
+        workers = 1
     anchor = None if asked.anchor is None else _anchor(asked.anchor, past.history, newest)
-    told = chronicle.chronicles(past, asked.metrics, anchor)
+    told = chronicle.chronicles(past, asked.metrics, anchor, workers)
     return sorted(told, key=lambda one: (one.config, one.curve, one.metric))
 
 
@@ -51,9 +56,9 @@ def environment(told: Sequence[Chronicle]) -> list[Episode]:
     return chronicle.episodes(told)
 
 
-def introductions(asked: Asked, where: Where) -> list[Introduction]:
+def introductions(asked: Asked, where: Where, workers: int = 1) -> list[Introduction]:
     """Which image came when, over all configs that took it."""
-    return chronicle.introductions(history(asked, where))
+    return chronicle.introductions(history(asked, where, workers))
 
 
 def spreads(asked: Asked, where: Where, by: str) -> tuple[list[Spread], list[Episode]]:

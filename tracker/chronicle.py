@@ -8,9 +8,11 @@ alike is not taken for a change of any image.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, repeat
+from multiprocessing import get_context
 
 import numpy as np
 import polars as pl
@@ -70,14 +72,26 @@ class Past:
 
 
 def chronicles(
-    past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None
+    past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None, workers: int = 1
 ) -> Iterator[Chronicle]:
-    """Every curve of a history under every metric; `anchor` asks for drift since then."""
+    """Every curve of a history under every metric; `anchor` asks for drift since then.
+
+    `workers` processes share the work, with the same answers in the same order. Each imports the caller's main
+    module, so a script that asks for more than one keeps its own start under `if __name__ == "__main__"`.
+    """
     waiting = iter(lanes(past, metrics))
-    while some := list(islice(waiting, TOGETHER)):
-        told = [_untold(lane, anchor) for lane in some]
-        seen = steps.gaps([_trial(lane.track, found, lane.rules) for lane, (found, _) in zip(some, told, strict=True)])
-        yield from (replace(one, visible=_size(gap)) for (_, one), gap in zip(told, seen, strict=True))
+    parts = iter(lambda: list(islice(waiting, TOGETHER)), [])
+    if workers == 1:
+        yield from chain.from_iterable(map(_together, parts, repeat(anchor)))
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield from chain.from_iterable(pool.map(_together, parts, repeat(anchor)))
+
+
+def _together(some: Sequence[Lane], anchor: datetime | None) -> list[Chronicle]:
+    told = [_untold(lane, anchor) for lane in some]
+    seen = steps.gaps([_trial(lane.track, found, lane.rules) for lane, (found, _) in zip(some, told, strict=True)])
+    return [replace(one, visible=_size(gap)) for (_, one), gap in zip(told, seen, strict=True)]
 
 
 def lanes(past: Past, metrics: Sequence[str]) -> Iterator[Lane]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question
+from tracker.cli.past import FILTERS, asked_options, put, question, workers
 
 EPILOG = f"""{FILTERS}
 \b
@@ -27,6 +27,6 @@ def command(filters: tuple[str, ...], anchor: str | None, **given: Any) -> None:
     from tracker import annals
 
     asked, where = question(filters, given, anchor)
-    told = annals.history(asked, where)
+    told = annals.history(asked, where, workers())
     moved = annals.environment(told)
     put(lambda: words.as_json(curves=told, environment=moved), words.history(told, moved), given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question
+from tracker.cli.past import FILTERS, asked_options, put, question, workers
 
 EPILOG = f"""{FILTERS}
 \b
@@ -27,7 +27,7 @@ def command(filters: tuple[str, ...], upstream: str | None, **given: Any) -> Non
     from tracker import annals
 
     asked, where = question(filters, given)
-    found = annals.introductions(asked, where)
+    found = annals.introductions(asked, where, workers())
     if upstream is None:
         put(lambda: words.as_json(images=found), words.images(found), given)
         return

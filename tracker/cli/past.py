@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +50,12 @@ def asked_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def workers() -> int:
+    """Processes that may share the work: one for each processor that this one may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def question(filters: Sequence[str], given: Mapping[str, Any], anchor: str | None = None) -> tuple[Asked, Where]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question
+from tracker.cli.past import FILTERS, asked_options, put, question, workers
 
 EPILOG = f"""{FILTERS}
 \b
@@ -24,5 +24,5 @@ def command(filters: tuple[str, ...], **given: Any) -> None:
     from tracker import annals
 
     asked, where = question(filters, given)
-    told = annals.history(asked, where)
+    told = annals.history(asked, where, workers())
     put(lambda: words.as_json(curves=told), words.state(told), given)
