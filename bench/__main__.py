@@ -21,6 +21,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ),
     ("evals", ("bench.evals", str(EVALS)), EVALS),
     ("what weeks announce of simulated stories", ("bench.weeks", "--story", "5"), None),
+    ("the history of a whole store", ("bench.history",), None),
     ("time to find claims in hostile texts", ("bench.claims",), None),
     ("landing points that are in memory", ("bench.ingest",), None),
     ("the page of 2,000 points in Chromium", ("bench.page",), None),

@@ -43,12 +43,17 @@ class Asked:
 
 def history(asked: Asked, where: Where, workers: int = 1) -> list[Chronicle]:
     """The chronicles of the curves asked for, in the order of their keys; many are shared among the workers."""
-    past, newest = _read(asked, where)
-    if past.history["curve"].n_unique() * len(asked.metrics) < MANY:
+    known, newest = _read(asked, where)
+    if known.history["curve"].n_unique() * len(asked.metrics) < MANY:
         workers = 1
-    anchor = None if asked.anchor is None else _anchor(asked.anchor, past.history, newest)
-    told = chronicle.chronicles(past, asked.metrics, anchor, workers)
+    anchor = None if asked.anchor is None else _anchor(asked.anchor, known.history, newest)
+    told = chronicle.chronicles(known, asked.metrics, anchor, workers)
     return sorted(told, key=lambda one: (one.config, one.curve, one.metric))
+
+
+def past(asked: Asked, where: Where) -> Past:
+    """What the store holds of the series asked for."""
+    return _read(asked, where)[0]
 
 
 def environment(told: Sequence[Chronicle]) -> list[Episode]:
@@ -63,8 +68,7 @@ def introductions(asked: Asked, where: Where, workers: int = 1) -> list[Introduc
 
 def spreads(asked: Asked, where: Where, by: str) -> tuple[list[Spread], list[Episode]]:
     """Reproducibility by group, and the days on which the same image gave other numbers."""
-    past, _ = _read(asked, where)
-    found, told = reproducibility.spreads(past, by, asked.metrics)
+    found, told = reproducibility.spreads(past(asked, where), by, asked.metrics)
     return found, chronicle.episodes(told)
 
 

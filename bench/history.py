@@ -1,0 +1,68 @@
+"""How long the re-analysis of a whole store takes, in one process and in several: its series, repeated to a number.
+
+python -m bench.history                        the lab sweeps (100 runs a curve), repeated to 180 series
+python -m bench.history --series 20000 PATH... these files, repeated to 20,000 series
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from store.metrics import ADVISORY_METRICS, GATE_METRICS
+from tracker import annals, jobs
+from tracker.chronicle import Past, chronicles
+
+LAB = Path(__file__).resolve().parents[1] / "tests" / "data" / "lab" / "h200-sweeps.zip"
+METRICS = (*GATE_METRICS, *ADVISORY_METRICS)
+NAMES = ("curve", "series")
+
+
+def landed(paths: Sequence[Path]) -> Past:
+    """What a store of these files holds of history."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = jobs.Where.of(Path(folder) / "store.duckdb", None)
+        jobs.ingest(sorted(paths), where)
+        return annals.past(annals.Asked(metrics=METRICS), where)
+
+
+def repeated(past: Past, series: int) -> Past:
+    """The curves of a history under so many names that it holds at least so many series."""
+    times = range(-(-series // past.history["series"].n_unique()))
+    named = [
+        past.history.with_columns(pl.format("{}/{}", name, pl.lit(n)).alias(name) for name in NAMES) for n in times
+    ]
+    known = {f"{key}/{n}": one for n in times for key, one in past.series.items()}
+    return replace(past, history=pl.concat(named), series=known)
+
+
+def _timed(past: Past, workers: int) -> tuple[float, int]:
+    begun = time.perf_counter()
+    told = sum(1 for _ in chronicles(past, METRICS, workers=workers))
+    return time.perf_counter() - begun, told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path, default=[LAB])
+    parser.add_argument("--series", type=int, default=180)
+    asked = parser.parse_args()
+    past = repeated(landed(asked.paths), asked.series)
+    cores = len(os.sched_getaffinity(0))
+    alone, told = _timed(past, 1)
+    print(
+        f"{past.history['series'].n_unique():,} series, {told:,} curves by metric, one process: {alone:.1f} s",
+        flush=True,
+    )
+    shared, _ = _timed(past, cores)
+    print(f"{cores} processes: {shared:.1f} s, {shared / alone:.2f} of the time of one")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    main()
