@@ -1,6 +1,6 @@
 """How long the re-analysis of a whole store takes, in one process and in several: its series, repeated to a number.
 
-python -m bench.history                        the lab sweeps (100 runs a curve), repeated to 180 series
+python -m bench.history                        the lab sweeps (100 runs a curve), repeated to 460 series
 python -m bench.history --series 20000 PATH... these files, repeated to 20,000 series
 """
 
@@ -50,7 +50,7 @@ def _timed(past: Past, workers: int) -> tuple[float, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path, default=[LAB])
-    parser.add_argument("--series", type=int, default=180)
+    parser.add_argument("--series", type=int, default=460)
     asked = parser.parse_args()
     past = repeated(landed(asked.paths), asked.series)
     cores = len(os.sched_getaffinity(0))
