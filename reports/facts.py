@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from reports.things import (
     FAILED_GATE,
@@ -63,7 +63,6 @@ __all__ = [
     "FOLDED_ROWS",
     "GENERAL_FROM",
     "IMPLAUSIBLE",
-    "KEPT_ALWAYS",
     "NIGHTLY_KEPT_DAYS",
     "RANK",
     "STEP_ROWS",
@@ -89,7 +88,6 @@ __all__ = [
     "gate",
     "is_bad",
     "is_eval",
-    "longest",
     "misses_gate",
     "no_difference",
     "not_same",
@@ -99,7 +97,6 @@ __all__ = [
     "select",
     "steps",
     "told_verdict",
-    "trim",
     "worst",
 ]
 """What the other modules ask for, that of `reports.things` with it: one module answers for facts."""
@@ -826,22 +823,3 @@ BY_IMPORTANCE = (
     "baseline",
 )
 """Which lists are kept longest when a document must be cut."""
-
-KEPT_ALWAYS = 3
-"""Rows of every list that stay however short a document must be."""
-
-
-def trim(facts: Facts, rows: int) -> Facts:
-    """At most about `rows` rows in all lists together: the important lists first, the start of each list always."""
-    room = rows
-    short: dict[str, Any] = {}
-    for name in BY_IMPORTANCE:
-        listed: Listed[Any] = getattr(facts, name)
-        short[name] = listed.first(max(min(KEPT_ALWAYS, rows), room))
-        room = max(0, room - len(short[name].rows))
-    return replace(facts, **short)
-
-
-def longest(facts: Facts) -> int:
-    """Rows in all lists together: the value from which `trim` cuts nothing."""
-    return sum(len(getattr(facts, name).rows) for name in BY_IMPORTANCE)

@@ -24,6 +24,7 @@ from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
 from reports.picture import Picture
 from reports.site import Index, Notice
+from reports.things import longest, trim
 from reports.week import WeekFacts
 from store.records import Run, RunKey, Unmatched
 
@@ -94,13 +95,13 @@ class Document:
     limit: int | None = None
     measure: Callable[[str], int] = len
     languages: tuple[str, ...] = (*LANGUAGES, "both")
-    trim: Callable[[Any, int], Any] = facts.trim
-    longest: Callable[[Any], int] = facts.longest
+    lists: tuple[str, ...] = facts.BY_IMPORTANCE
+    """Its lists in the order in which they are kept."""
 
 
 def _weekly(template: str, escape: Escape, join: Callable[[str, str], str], limit: int | None = None) -> Document:
     """A document that says the facts of a week."""
-    return Document(template, escape, join, limit, _bytes, trim=week.trim, longest=week.longest)
+    return Document(template, escape, join, limit, _bytes, lists=week.BY_IMPORTANCE)
 
 
 def _bytes(text: str) -> int:
@@ -174,10 +175,10 @@ def _said(chosen: Chosen, form: Document, lang: str, pictures: tuple[Picture, ..
 def _fitted(chosen: Chosen, form: Document, say: Callable[[Any], str], reserved: int) -> str:
     """The longest text within the limit: rows are cut from the least important lists, in both languages alike."""
     room = (form.limit or 0) - reserved - 1
-    text, rows = say(chosen), form.longest(chosen)
+    text, rows = say(chosen), longest(chosen, form.lists)
     while form.measure(text) > room and rows:
         rows = min(rows - 1, int(rows * 0.95 * room / form.measure(text)))
-        text = say(form.trim(chosen, rows))
+        text = say(trim(chosen, form.lists, rows))
     return text
 
 

@@ -15,6 +15,8 @@ from store.metrics import GATE_METRICS, Better, Part, metric
 from store.records import Finding, Scope, Verdict
 
 T = TypeVar("T")
+Chosen = TypeVar("Chosen", bound=Any)
+"""A frozen record of lists, as `reports.facts` and `reports.week` select them."""
 
 
 WORST_FIRST = (
@@ -68,6 +70,26 @@ class Listed(Generic[T]):
         Listed(rows=('a',), left_out=2)
         """
         return Listed(self.rows[:number], self.left_out + max(0, len(self.rows) - number))
+
+
+KEPT_ALWAYS = 3
+"""Rows of every list that stay however short a document must be."""
+
+
+def trim(chosen: Chosen, lists: Sequence[str], rows: int) -> Chosen:
+    """At most about `rows` rows in all lists together: the important lists first, the start of each list always."""
+    room = rows
+    short: dict[str, Any] = {}
+    for name in lists:
+        listed: Listed[Any] = getattr(chosen, name)
+        short[name] = listed.first(max(min(KEPT_ALWAYS, rows), room))
+        room = max(0, room - len(short[name].rows))
+    return replace(chosen, **short)
+
+
+def longest(chosen: Any, lists: Sequence[str]) -> int:
+    """Rows in all lists together: the value from which `trim` cuts nothing."""
+    return sum(len(getattr(chosen, name).rows) for name in lists)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 from reports.facts import IMPLAUSIBLE, Counts
 from reports.things import WORST_FIRST, Listed, badness
@@ -358,21 +357,3 @@ BY_IMPORTANCE = (
     "runs",
 )
 """Which lists are kept longest when a document must be cut."""
-
-KEPT_ALWAYS = 3
-
-
-def trim(chosen: WeekFacts, rows: int) -> WeekFacts:
-    """At most about `rows` rows in all lists together: the important lists first, the start of each list always."""
-    room = rows
-    short: dict[str, Any] = {}
-    for name in BY_IMPORTANCE:
-        listed: Listed[Any] = getattr(chosen, name)
-        short[name] = listed.first(max(min(KEPT_ALWAYS, rows), room))
-        room = max(0, room - len(short[name].rows))
-    return replace(chosen, **short)
-
-
-def longest(chosen: WeekFacts) -> int:
-    """Rows in all lists together: the value from which `trim` cuts nothing."""
-    return sum(len(getattr(chosen, name).rows) for name in BY_IMPORTANCE)

@@ -9,6 +9,7 @@ import pytest
 
 from reports import facts, jsonform
 from reports.facts import Listed, Moved, number_of
+from reports.things import KEPT_ALWAYS, longest, trim
 from store.images import Sameness
 from store.records import Caveat, Comparison, Finding, Layout, Role, Scope, Unmatched, Verdict
 from tests.sayings import (
@@ -361,12 +362,12 @@ def test_history_is_kept_for_curves_that_moved_only() -> None:
 
 def test_trimming_cuts_the_least_important_lists_first() -> None:
     chosen = facts.select(a_large_sweep(200, 4))
-    short = facts.trim(chosen, 10)
+    short = trim(chosen, facts.BY_IMPORTANCE, 10)
     assert (len(short.worse.rows), short.worse.left_out) == (10, 40)
     assert short.worse.rows == chosen.worse.rows[:10]
     assert len(short.candidate.rows) == len(short.images.rows) == 1
-    assert len(short.baseline.rows) == facts.KEPT_ALWAYS
-    assert facts.trim(chosen, facts.longest(chosen)) == chosen
+    assert len(short.baseline.rows) == KEPT_ALWAYS
+    assert trim(chosen, facts.BY_IMPORTANCE, longest(chosen, facts.BY_IMPORTANCE)) == chosen
 
 
 def test_a_list_remembers_what_was_cut() -> None:
