@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -67,14 +67,20 @@ def write(batch: Batch, root: Path) -> File:
 
     The file appears whole or not at all: it is written under another name, forced to the disk, then renamed.
     """
-    content = _parquet(to_frame(batch))
-    name = digest_of(content)
-    file = File(batch.run.key, name, root / _folder(batch.run.id, batch.run.attempt) / f"{name}.parquet")
-    _put(file.path, content)
+    file, content = file_of(batch, root)
+    put(file.path, content)
     return file
 
 
-def _put(path: Path, content: bytes) -> None:
+def file_of(batch: Batch, root: Path) -> tuple[File, bytes]:
+    """The file that keeps a batch, and its content; nothing is written."""
+    content = _parquet(to_frame(batch))
+    digest = digest_of(content)
+    return File(batch.run.key, digest, root / name_of(batch.run.key, digest)), content
+
+
+def put(path: Path, content: bytes) -> None:
+    """Put a file in its place unless it is there, whole."""
     if not (path.exists() and path.read_bytes() == content):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -94,9 +100,26 @@ def digest_of(content: bytes) -> str:
 
 def files(root: Path) -> Iterator[File]:
     """Every file of the archive, by run, attempt and name. A file under any other name is not of the archive."""
-    found = (_NAME.search(path.as_posix()) for path in sorted(root.glob("run=*/attempt=*/*.parquet")))
-    named = (File(RunKey(int(m[1]), int(m[2])), m[3], Path(m.string)) for m in found if m)
-    yield from sorted(named)
+    yield from files_among(_names(root, "run=*/attempt=*/*.parquet"), root)
+
+
+def files_among(names: Iterable[str], root: Path) -> list[File]:
+    """The run files among names (relative to a root), by run, attempt and digest."""
+    found = map(_NAME.fullmatch, names)
+    return sorted(File(RunKey(int(m[1]), int(m[2])), m[3], root / m.string) for m in found if m)
+
+
+def name_of(run: RunKey, digest: str) -> str:
+    """The name of a run file relative to the root of its archive.
+
+    >>> name_of(RunKey(27489075807, 1), "4f0c2ab19d3e7a55")
+    'run=27489075807/attempt=1/4f0c2ab19d3e7a55.parquet'
+    """
+    return f"{_folder(run.id, run.attempt)}/{digest}.parquet"
+
+
+def _names(root: Path, pattern: str) -> Iterator[str]:
+    return (path.relative_to(root).as_posix() for path in root.glob(pattern))
 
 
 def read(file: File | FindingsFile) -> pl.DataFrame:
@@ -121,12 +144,19 @@ def batch(file: File) -> Batch:
 
 def write_findings(comparison: str, findings: Sequence[Finding], at: datetime, root: Path) -> FindingsFile:
     """Keep what a comparison found, as it was said at a moment; earlier files of the comparison stay."""
+    file, content = findings_file_of(comparison, findings, at, root)
+    put(file.path, content)
+    return file
+
+
+def findings_file_of(
+    comparison: str, findings: Sequence[Finding], at: datetime, root: Path
+) -> tuple[FindingsFile, bytes]:
+    """The file that keeps what a comparison found, and its content; nothing is written."""
     records: list[str | None] = [to_text(finding) for finding in findings]
     rows = [(comparison, at.astimezone(UTC), record) for record in records or [None]]
     content = _parquet(pl.DataFrame(rows, schema=_FINDINGS, orient="row"))
-    file = _findings_file(comparison, at, digest_of(content), root)
-    _put(file.path, content)
-    return file
+    return _findings_file(comparison, at, digest_of(content), root), content
 
 
 def _findings_file(comparison: str, at: datetime, digest: str, root: Path) -> FindingsFile:
@@ -137,8 +167,13 @@ def _findings_file(comparison: str, at: datetime, digest: str, root: Path) -> Fi
 
 def newest_findings(root: Path) -> dict[str, FindingsFile]:
     """The newest file of each comparison."""
-    found = (_FINDINGS_NAME.search(path.as_posix()) for path in root.glob("findings=*/at=*/*.parquet"))
-    named = sorted(FindingsFile(m[1], m[2], m[3], Path(m.string)) for m in found if m)
+    return newest_findings_among(_names(root, "findings=*/at=*/*.parquet"), root)
+
+
+def newest_findings_among(names: Iterable[str], root: Path) -> dict[str, FindingsFile]:
+    """The newest file of each comparison among names (relative to a root)."""
+    found = map(_FINDINGS_NAME.fullmatch, names)
+    named = sorted(FindingsFile(m[1], m[2], m[3], root / m.string) for m in found if m)
     return {file.comparison: file for file in named}
 
 

@@ -24,6 +24,7 @@ import duckdb
 import polars as pl
 
 from store import archive
+from store.depot import Depot
 from store.frames import from_text, score_of, series_of, to_text
 from store.life import Event, Review
 from store.metrics import POINT_METRICS
@@ -140,6 +141,8 @@ class Loaded:
     files: int
     landed: Landed
     broken: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    """Files that landed before and that the bucket of the archive did not list now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +207,13 @@ class Store:
         self,
         con: duckdb.DuckDBPyConnection,
         path: Path,
-        root: Path,
+        depot: Depot,
         official: Predicate,
         withdrawn: Sequence[Withdrawal] = (),
     ) -> None:
         self._con = con
         self._path = path
-        self._root = root
+        self._depot = depot
         self._official = official
         self._metrics = _metric_columns(con)
         self._series: dict[str, int] = {}
@@ -222,14 +225,14 @@ class Store:
     def open(  # noqa: PLR0913 - each is one word at the call
         cls,
         path: Path | str,
-        archive: Path | str,
+        archive: Path | str | Depot,
         *,
         read_only: bool = False,
         wait_seconds: float = 30,
         official: Predicate = everything,
         withdrawn: Sequence[Withdrawal] = (),
     ) -> Store:
-        """Open the database of an archive, made or brought up to date when it is opened for writing.
+        """Open the database of an archive (a folder, `s3://…`, `gs://…`), made or brought up to date for writing.
 
         `official` decides at landing whether a run counts as official. Every answer is as if what is `withdrawn` had
         never landed, but for the questions that say so; the database keeps it all. Raises CannotOpenStore.
@@ -240,7 +243,8 @@ class Store:
             if not read_only:
                 migrate(con)
             _check_version(con, database)
-            found = cls(con, database, Path(archive), official, withdrawn)
+            depot = archive if isinstance(archive, Depot) else Depot.at(archive, path)
+            found = cls(con, database, depot, official, withdrawn)
             if not read_only:
                 found._judge_standings()
             return found
@@ -251,6 +255,7 @@ class Store:
     def close(self) -> None:
         """Close the database and let the next one in."""
         self._con.close()
+        self._depot.close()
 
     def __enter__(self) -> Store:
         return self
@@ -276,7 +281,7 @@ class Store:
         ahead: deque[tuple[Batch, Future[archive.File]]] = deque()
         with ThreadPoolExecutor(_WRITERS) as pool:
             for batch in batches:
-                ahead.append((batch, pool.submit(archive.write, batch, self._root)))
+                ahead.append((batch, pool.submit(self._depot.write, batch)))
                 if len(ahead) > _WRITERS:
                     yield _part(*ahead.popleft())
             while ahead:
@@ -284,18 +289,57 @@ class Store:
 
     def catch_up(self) -> Loaded:
         """Load the files that the archive has and the database has not: those of a process that died in between."""
+        known = self._landed()
+        brought = self._depot.bring(known, self._held())
         self._caught_up = True
-        known = {name for (name,) in self._con.sql("SELECT file FROM landed").fetchall()}
-        missing = [file for file in archive.files(self._root) if file.digest not in known]
+        digests = {digest for digest, _ in known}
+        missing = [file for file in archive.files(self._depot.root) if file.digest not in digests]
         broken: list[str] = []
         landed = self._load_parts(_checked(missing, broken))
         loaded = len(missing) - len(broken)
-        return Loaded(loaded, landed, (*broken, *self._catch_up_findings()))
+        told = (*brought.refused, *broken, *self._catch_up_findings())
+        return Loaded(loaded, landed, told, brought.unlisted)
+
+    def _landed(self) -> list[tuple[str, RunKey]]:
+        rows = self._con.sql("SELECT file, run_id, attempt FROM landed").fetchall()
+        return [(digest, RunKey(number, attempt)) for digest, number, attempt in rows]
+
+    def files_of(self, curves: Collection[str]) -> tuple[str, ...]:
+        """The names of the archive's files that hold all there is of the runs that ever measured some curves.
+
+        A store of these files alone (`Store.of_files`) gives the same history of these curves: versions of a point, and
+        what is said of a run, never lie in files of other runs.
+        """
+        rows = self._con.execute(question("files_of"), {"curves": list(curves)}).fetchall()
+        return tuple(archive.name_of(RunKey(number, attempt), digest) for digest, number, attempt in rows)
+
+    @classmethod
+    @contextmanager
+    def of_files(
+        cls,
+        archive: Path | str,
+        names: Collection[str],
+        *,
+        official: Predicate = everything,
+        withdrawn: Sequence[Withdrawal] = (),
+    ) -> Iterator[Store]:
+        """A store in memory of some files of an archive, read straight from it. A file that cannot be read is Trouble.
+
+        Landing, ranking and withdrawals are those of the whole store: what it answers is equal.
+        """
+        depot = Depot.at(archive)
+        with cls.open(":memory:", depot, official=official, withdrawn=withdrawn) as store:
+            broken = [*depot.bring_named(names).refused]
+            store._caught_up = True
+            store._load_parts(_checked(depot.named(names), broken))
+            if broken:
+                raise Trouble(f"files of {archive} cannot be used: {'; '.join(broken)}")
+            yield store
 
     def _catch_up_findings(self) -> Iterator[str]:
         """Take over the newest findings of each comparison; yields what is wrong with files that cannot be read."""
         held = self._held()
-        for comparison, file in archive.newest_findings(self._root).items():
+        for comparison, file in archive.newest_findings(self._depot.root).items():
             if held.get(comparison, ["", ""]) < [file.at, file.digest]:
                 try:
                     self._keep(file, *archive.read_findings(file))
@@ -683,7 +727,7 @@ class Store:
         """
         name = archive.digest_of(comparison.encode())
         if name not in self._held() or self.findings(comparison) != tuple(findings):
-            file = archive.write_findings(comparison, findings, at or datetime.now(UTC), self._root)
+            file = self._depot.write_findings(comparison, findings, at or datetime.now(UTC))
             self._keep(file, comparison, findings)
 
     def _held(self) -> dict[str, list[str]]:
@@ -755,7 +799,7 @@ class Store:
 
     def info(self) -> Info:
         """What the store holds and how large it is."""
-        archived = list(archive.files(self._root))
+        archived = list(archive.files(self._depot.root))
         known = {name for (name,) in self._con.sql("SELECT file FROM landed").fetchall()}
         return Info(
             counts=self._ask(question("counts")).row(0, named=True),
@@ -786,7 +830,7 @@ class Store:
 
     @classmethod
     def rebuild(
-        cls, path: Path, archive: Path, *, wait_seconds: float = 30, official: Predicate = everything
+        cls, path: Path, archive: Path | str, *, wait_seconds: float = 30, official: Predicate = everything
     ) -> Loaded:
         """Make the database anew from the archive and put it in the place of the old one, in one step.
 
@@ -797,7 +841,8 @@ class Store:
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         _remove(draft)
         try:
-            with _old(path, archive, wait_seconds, official) as old, cls.open(draft, archive, official=official) as new:
+            depot = Depot.at(archive, path)
+            with _old(path, depot, wait_seconds, official) as old, cls.open(draft, depot, official=official) as new:
                 loaded = new.catch_up()
                 if old is not None:
                     new._adopt(old)
@@ -937,10 +982,10 @@ def _held(path: Path, wait_seconds: float, flaw: str) -> str:
 
 
 @contextmanager
-def _old(path: Path, root: Path, wait_seconds: float, official: Predicate) -> Iterator[Store | None]:
+def _old(path: Path, depot: Depot, wait_seconds: float, official: Predicate) -> Iterator[Store | None]:
     """The database that a rebuild replaces, held so that nobody writes meanwhile; None when none can be read."""
     try:
-        old = Store.open(path, root, wait_seconds=wait_seconds, official=official) if path.exists() else None
+        old = Store.open(path, depot, wait_seconds=wait_seconds, official=official) if path.exists() else None
     except StoreIsDamaged:
         old = None
     try:

@@ -25,6 +25,9 @@ class Patience:
     sleep: Callable[[float], object] | None = None
     """None sleeps in a way that `Waiting.end` can wake."""
     clock: Callable[[], float] = time.time
+    spread: Callable[[], float] | None = None
+    """A number from 0 to 1 for each pause that no answer names: it lasts so much of its second half, so that many who
+    were sent away together do not come back together. None keeps every pause whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class Waiting:
             # One second more: GitHub's clock and ours tell whole seconds.
             return max(0.0, delay.until - self._patience.clock()) + 1.0
         first = LIMIT_PAUSE if delay.limited else FIRST_PAUSE
-        return first * 2.0 ** (failures - 1)
+        share = 1.0 if self._patience.spread is None else (1.0 + self._patience.spread()) / 2.0
+        return first * 2.0 ** (failures - 1) * share
 
 
 def _is_limit(headers: Mapping[str, str], said: str) -> bool:
