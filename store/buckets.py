@@ -124,8 +124,8 @@ class Bucket:
             with self._system.open_output_stream(f"{self._root}/{name}") as stream:
                 stream.write(content)
 
-        # Arrow ends an object even when its stream is left by an exception. Ctrl-C strikes the main thread alone, so that
-        # in another one nothing comes between the bytes and their end.
+        # Arrow ends an object even when its stream is left by an exception. Ctrl-C strikes the main thread alone, so
+        # that in another one nothing comes between the bytes and their end.
         with ThreadPoolExecutor(1) as apart:
             apart.submit(self._tried, "written", done).result()
 
