@@ -24,6 +24,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("the history of a whole store", ("bench.history",), None),
     ("time to find claims in hostile texts", ("bench.claims",), None),
     ("landing points that are in memory", ("bench.ingest",), None),
+    ("2,000 points whose layouts changed in half of the groups: compare and plan", ("bench.reshaped",), None),
     ("the page of 2,000 points in Chromium", ("bench.page",), None),
     ("whole processes: ingest and compare", ("bench.processes",), None),
 )

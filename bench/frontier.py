@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 
 from store.identity import curve_key, curve_of, series_key
-from store.records import Finding, Layout, Role, Series, Verdict
-from tracker.judge.frontiers import PEAK, SHIFT, Judged, Sweeps, judge_frontiers
+from store.records import Finding, Layout, Reach, Role, Series, Verdict
+from tracker.judge.frontiers import LATENCY_SHIFT, PEAK, SHIFT, Judged, judge_frontiers
+from tracker.judge.groups import Sweeps
 from tracker.matrix import TIDY
 from tracker.pairs import Baseline
 from tracker.settings import Settings
@@ -120,8 +121,14 @@ def frame(number: int, image: str, points: Points) -> pl.DataFrame:
         rows += [
             {**said, "metric": "tput_per_gpu", "value": exp(output)},
             {**said, "metric": "median_tpot", "value": exp(-speed)},
+            {**said, "metric": "median_e2el", "value": _latency(speed)},
         ]
     return pl.DataFrame(rows, schema=pl.Schema(TIDY))
+
+
+def _latency(speed: float) -> float:
+    """Seconds until the last of 1,000 tokens of a user who gets exp(speed) of them a second."""
+    return 0.5 + 1000 * exp(-speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +158,18 @@ def pairs(story: Story, runs: int, number: int, *, several: bool, seed: int = 7)
         yield Pair(story, past, world.run(after, rng))
 
 
-def true_gap(story: Story, speeds: tuple[float, ...]) -> float:
-    """Mean true log ratio of the frontiers at these interactivities."""
-    sides = [_envelope(truth(side), np.log(speeds)) for side in (story.before, story.after)]
+def true_gap(story: Story, reach: Reach | None) -> float:
+    """Mean true log ratio of the frontiers at the places that were compared; 0 where none was."""
+    if reach is None or not reach.places:
+        return 0.0
+    turned = reach.axis == "median_e2el"
+    places = -np.log(reach.places) if turned else np.log(reach.places)
+    sides = []
+    for side in (story.before, story.after):
+        points = truth(side)
+        if turned:
+            points = {series: (output, -log(_latency(speed))) for series, (output, speed) in points.items()}
+        sides.append(_envelope(points, places))
     return float((sides[1] - sides[0]).mean())
 
 
@@ -171,17 +187,19 @@ class Tally:
 
     pairs: int = 0
     wrong: int = 0
-    """Shift or peak called although nothing changed, or called in the wrong direction."""
+    """Shift, peak or shift at equal latency called although nothing changed, or called in the wrong direction."""
     held: int = 0
     """95 % intervals of the shift that hold the true one."""
+    held_late: int = 0
+    """The same at equal latency."""
     found: int = 0
     """A loss of the printed size that is called."""
     sizes: tuple[float, ...] = ()
 
     def line(self) -> str:
-        shares = (100 * n / self.pairs for n in (self.wrong, self.held, self.found))
-        wrong, held, found = (f"{share:5.1f} %" for share in shares)
-        return f"{wrong}  {held}  {found}  {100 * np.expm1(np.median(self.sizes)):5.1f} %"
+        shares = (100 * n / self.pairs for n in (self.wrong, self.held, self.held_late, self.found))
+        wrong, held, late, found = (f"{share:5.1f} %" for share in shares)
+        return f"{wrong}  {held}  {late}  {found}  {100 * np.expm1(np.median(self.sizes)):5.1f} %"
 
 
 def tally(story: Story, runs: int, number: int, *, several: bool, power: bool = True) -> Tally:
@@ -189,15 +207,19 @@ def tally(story: Story, runs: int, number: int, *, several: bool, power: bool = 
     total = Tally()
     for pair in pairs(story, runs, number, several=several):
         judged = pair.judged()
-        shift, peak = (next(f for f in judged.findings if f.metric == name) for name in (SHIFT, PEAK))
-        gap = true_gap(story, judged.frontiers[0].speeds)
+        by_metric = {one.metric: one for one in judged.findings}
+        shift, late = by_metric[SHIFT], by_metric[LATENCY_SHIFT]
+        (frontier,) = judged.frontiers
+        gap, late_gap = true_gap(story, frontier.interactivity), true_gap(story, frontier.latency)
         size = shift.mde or 0.0
         low, high = shift.low or 0.0, shift.high or 0.0
         total = replace(
             total,
             pairs=total.pairs + 1,
-            wrong=total.wrong + (_is_wrong(shift, gap) or _is_wrong(peak, _peak_gap(story))),
+            wrong=total.wrong
+            + (_is_wrong(shift, gap) or _is_wrong(late, late_gap) or _is_wrong(by_metric[PEAK], _peak_gap(story))),
             held=total.held + (low <= gap <= high),
+            held_late=total.held_late + ((late.low or 0.0) <= late_gap <= (late.high or 0.0)),
             found=total.found + (power and _is_found(pair, size + gap)),
             sizes=(*total.sizes, size),
         )
@@ -224,8 +246,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=300)
     asked = parser.parse_args()
-    print(f"{asked.pairs} pairs a row; size: median smallest detectable shift; found: losses of that size")
-    print(f"{'story':<38} nodes   runs    wrong  covered    found     size")
+    print(f"{asked.pairs} pairs a row; size: median smallest detectable shift; found: losses of that size;")
+    print("covered, late: 95 % intervals that hold the truth, at equal interactivity and at equal latency")
+    print(f"{'story':<38} nodes   runs    wrong  covered     late    found     size")
     for several, stories in STORIES.items():
         for story in stories:
             for runs in (1, 3, 5):

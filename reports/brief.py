@@ -83,6 +83,7 @@ def bounds(finding: Finding) -> Value:
 _SHORT_METRICS: Mapping[str, Value] = MappingProxyType(
     {
         "frontier_tput_per_gpu": Phrase(N_("frontier")),
+        "latency_frontier_tput_per_gpu": Phrase(N_("frontier by latency")),
         "peak_tput_per_gpu": Phrase(N_("peak")),
         "tput_per_gpu": Phrase(N_("tput")),
         "median_tpot": "TPOT",
@@ -214,7 +215,7 @@ def frontiers(listed: Listed[Fronted]) -> list[Value]:
 
 
 def _frontier(one: Fronted) -> Phrase:
-    shared, peak = one.frontier.shared, numbers.change(one.peak.effect, numbers.kind(one.peak))
+    shared, peak = one.frontier.interactivity.shared, numbers.change(one.peak.effect, numbers.kind(one.peak))
     fixed: dict[str, Value] = {
         "name": short_label(one.peak),
         "values": values(one.peak),

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from reports import numbers
+from reports.facts import Fronted
 from reports.language import N_, Phrase, Value, listing, phrase, sentences
 from reports.phrases import change, eval_metric, image_text, label, verdict_name
 from reports.shapes import SPEED, Curve, Exam, Mark, Spot
 from reports.things import told_verdict
-from store.records import Finding
+from store.identity import layout_text
+from store.records import Finding, FrontierPoint
 
 WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -28,6 +30,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "bump": N_("image changed"),
         "interval": N_("95%% interval"),
         "error": N_("one standard error"),
+        "shared": N_("interactivity that both sides reach"),
     }
 )
 """Words on a picture: its axes and its legend."""
@@ -71,6 +74,43 @@ def _place(place: tuple[float, float]) -> Phrase:
     pace, speed = place
     return phrase(
         N_("%(speed)s at %(pace)s tok/s/user"), speed=numbers.measure(speed, SPEED), pace=numbers.plain(float(pace))
+    )
+
+
+def front(one: Fronted) -> Value:
+    """What the picture of a group's frontiers shows, and its verdict."""
+    shown = phrase(
+        N_(
+            "%(name)s: the frontiers of all layouts, throughput per GPU against interactivity, baseline (%(before)s"
+            " points) and candidate (%(after)s points)."
+        ),
+        name=label(one.shift),
+        **{name: numbers.count(len(side.points)) for name, side in one.frontier.named_sides},
+    )
+    return sentences([shown, phrase(N_("Verdict: %(verdict)s."), verdict=verdict_name(told_verdict(one.shift)))])
+
+
+def front_whole(one: Fronted) -> Value:
+    """The alternative text of the picture of a group, with all its points."""
+    spots = [front_spot(spot, name) for name, side in one.frontier.named_sides for spot in side.points]
+    return sentences([front(one), *spots])
+
+
+_FRONT_SPOTS: Mapping[str, str] = MappingProxyType(
+    {
+        "before": N_("Baseline, %(layout)s at concurrency %(conc)s: %(place)s."),
+        "after": N_("Candidate, %(layout)s at concurrency %(conc)s: %(place)s."),
+    }
+)
+
+
+def front_spot(spot: FrontierPoint, side: str) -> Phrase:
+    """What one point of a group says; `side` is "before" or "after"."""
+    return phrase(
+        _FRONT_SPOTS[side],
+        layout=layout_text(spot.layout),
+        conc=numbers.NOTHING if spot.conc is None else numbers.count(spot.conc),
+        place=_place((spot.speed, spot.output)),
     )
 
 

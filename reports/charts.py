@@ -16,10 +16,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from reports import captions, escapes, phrases, shapes
+from reports.facts import Fronted, fronted
 from reports.language import BILINGUAL, Language, Phrase, Value
 from reports.picture import Picture
+from reports.things import told_verdict
 from reports.week import WeekFacts
-from store.records import Comparison, Level, Trouble
+from store.records import Comparison, Finding, Level, Trouble, Unmatched, Verdict
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -31,6 +33,7 @@ MAIL_BYTES = 40_000
 """A picture in a mail is no larger: some twenty of them still pass every mail server."""
 
 BEFORE, AFTER, BUMP, LIMIT = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+_SIDES: Mapping[str, str] = MappingProxyType({"before": "baseline", "after": "candidate"})
 _WIDTH, _HEIGHT, _SCALE, _COLOURS = 460, 240, 1.5, 64
 _EXAMS = 16
 """Scores in one picture: as many as are legible."""
@@ -51,8 +54,11 @@ class Drawing:
 
 
 def drawings(comparison: Comparison, lang: str, most: int = 8) -> tuple[Drawing, ...]:
-    """Drawings of the curves that moved or could not be decided, worst first, then one of the evals."""
-    found: list[Drawing] = []
+    """Drawings of groups whose layouts changed, of curves that moved or could not be decided, and of the evals."""
+    found = [
+        Drawing(f"{number:02d}-frontier", lang, front_spec(one, lang), _said(lang, captions.front_whole(one)))
+        for number, one in enumerate(fronted(comparison.frontiers, comparison.findings)[:most], 1)
+    ]
     for number, curve in enumerate(shapes.moved(shapes.curves(comparison))[:most], 1):
         if curve.spots:
             alt = _said(lang, captions.curve_whole(curve))
@@ -126,6 +132,28 @@ def _sides(spot: shapes.Spot, word: Mapping[str, str]) -> Iterable[Spec]:
         yield {"side": word["candidate"], "conc": spot.conc, "conc_text": text, "pace": pace, "speed": speed, **ends}
 
 
+def front_spec(one: Fronted, lang: str) -> Spec:
+    """The frontiers of a group before and after, with the points below them and the interactivity that both reach."""
+    alt, word = _altair(), _words(lang)
+    sides = [(word[_SIDES[name]], side) for name, side in one.frontier.named_sides]
+    spots = [{"side": name, "pace": spot.speed, "speed": spot.output} for name, side in sides for spot in side.points]
+    lines = [{"side": name, "pace": pace, "speed": speed} for name, side in sides for pace, speed in side.line]
+    x = alt.X("pace:Q", title=word["interactivity"]).scale(zero=False, padding=10)
+    y = alt.Y("speed:Q", title=word["throughput"]).scale(zero=False, padding=10)
+    base = alt.Chart(alt.Data(values=lines)).encode(x=x, y=y, color=_by_side(alt, word))
+    line = base.mark_line().encode(order="pace:Q", strokeDash=_dashes(alt, word))
+    points = base.properties(data=alt.Data(values=spots)).mark_point(filled=True, size=45, opacity=1)
+    layers = [*_shade(alt, one.frontier.interactivity.shared), line, points.encode(shape=_shapes(alt, word))]
+    return _finished(alt, layers, _titled(one.shift, told_verdict(one.shift), lang))
+
+
+def _shade(alt: Any, ends: tuple[float, float] | None) -> Iterable[Any]:
+    """The range that both sides reach."""
+    if ends:
+        data = alt.Data(values=[{"pace": ends[0], "end": ends[1]}])
+        yield alt.Chart(data).mark_rect(color=LIMIT, opacity=0.06).encode(x="pace:Q", x2="end:Q")
+
+
 def history_spec(curve: shapes.Curve, lang: str) -> Spec:
     """The runs of a curve beside their median, with a line where the image changed."""
     alt, word = _altair(), _words(lang)
@@ -185,7 +213,11 @@ def _scores(exam: shapes.Exam, word: Mapping[str, str]) -> Iterable[Spec]:
 
 
 def _title(curve: shapes.Curve, lang: str) -> str:
-    return f"{escapes.clean(phrases.label(curve.row))} · {_said(lang, phrases.verdict_name(curve.verdict))}"
+    return _titled(curve.row, curve.verdict, lang)
+
+
+def _titled(row: Finding | Unmatched, verdict: Verdict, lang: str) -> str:
+    return f"{escapes.clean(phrases.label(row))} · {_said(lang, phrases.verdict_name(verdict))}"
 
 
 @cache

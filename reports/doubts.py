@@ -116,6 +116,9 @@ _COMPARISON = {
     "peak_beside_frontier": (
         N_("The frontiers are compared at equal interactivity; the peak is told beside that and decides nothing."),
     ),
+    "latency_beside_frontier": (
+        N_("The shift at equal end-to-end latency is told beside that at equal interactivity and decides nothing."),
+    ),
     "frontier_left_out": (
         N_("Points that one side merely did not measure, and that count on no frontier: %(points)s."),
         N_("Points that one side merely did not measure count on no frontier."),

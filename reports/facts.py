@@ -198,6 +198,8 @@ class Fronted:
     shift: Finding
     """At equal interactivity; without an effect where the sides share none."""
     peak: Finding
+    latency: Finding | None = None
+    """The shift at equal end-to-end latency, where both sides have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +352,7 @@ def select(
         rules_version=comparison.rules_version,
         hidden=_hidden(every, shown, filtered_by),
         history=Listed(shown.traces(history or {})),
-        frontiers=Listed(_frontiers(comparison.frontiers, shown.findings)),
+        frontiers=Listed(fronted(comparison.frontiers, shown.findings)),
         fronts=every.fronts(),
         differs=Listed(differences(comparison)),
         provenance=comparison.provenance,
@@ -689,19 +691,20 @@ def differences(comparison: Comparison) -> tuple[Note, ...]:
 _SCOPES = (Scope.FRONTIER, Scope.CONFIG, Scope.CURVE, Scope.POINT, Scope.EVAL)
 
 
-def _frontiers(frontiers: Iterable[Frontier], findings: Iterable[Finding]) -> tuple[Fronted, ...]:
+def fronted(frontiers: Iterable[Frontier], findings: Iterable[Finding]) -> tuple[Fronted, ...]:
     """Groups with other layouts than before, in the order of their findings: the worst first."""
     judged: dict[str, dict[str, Finding]] = {}
     for finding in findings:
         if finding.scope is Scope.FRONTIER:
             judged.setdefault(finding.key, {})[finding.metric] = finding
     beside = {one.key: one for one in frontiers if not one.is_same}
-    told = (Fronted(beside[key], *_shift_and_peak(found)) for key, found in judged.items() if key in beside)
+    told = (_fronted(beside[key], found) for key, found in judged.items() if key in beside)
     return tuple(sorted(told, key=lambda one: (RANK[one.shift.verdict], -abs(one.shift.effect or 0.0), one.shift.key)))
 
 
-def _shift_and_peak(found: Mapping[str, Finding]) -> tuple[Finding, Finding]:
-    return found["frontier_tput_per_gpu"], found["peak_tput_per_gpu"]
+def _fronted(frontier: Frontier, found: Mapping[str, Finding]) -> Fronted:
+    shift, peak = found["frontier_tput_per_gpu"], found["peak_tput_per_gpu"]
+    return Fronted(frontier, shift, peak, found.get("latency_frontier_tput_per_gpu"))
 
 
 def no_difference(listed: Iterable[_Said]) -> tuple[_Said, ...]:

@@ -48,7 +48,7 @@ RULES: Mapping[str, str] = MappingProxyType(
 
 def shift(one: Fronted) -> Phrase:
     """How far throughput moved at equal interactivity, or that the sides share none."""
-    shared, name = one.frontier.shared, label(one.shift)
+    shared, name = one.frontier.interactivity.shared, label(one.shift)
     if shared is None:
         return phrase(
             N_("%(name)s: the sides have no interactivity in common, so only their peaks are compared."), name=name
@@ -76,6 +76,23 @@ def peak(one: Fronted) -> Phrase:
     )
 
 
+def latency(one: Fronted) -> list[Phrase]:
+    """The same at equal end-to-end latency, where both sides reach one."""
+    reach = one.frontier.latency
+    if one.latency is None or reach is None or reach.shared is None:
+        return []
+    return [
+        phrase(
+            N_("%(name)s: at equal end-to-end latency (%(low)s to %(high)s s) %(change)s (%(doubt)s)."),
+            name=label(one.shift),
+            low=numbers.plain(reach.shared[0]),
+            high=numbers.plain(reach.shared[1]),
+            change=change(replace(one.latency, metric="tput_per_gpu"), is_short=True),
+            doubt=sure(one.latency),
+        )
+    ]
+
+
 _REACHED = (
     ("gained", N_("%(name)s: interactivity that only the candidate reaches: %(ranges)s tok/s/user.")),
     ("lost", N_("%(name)s: interactivity that only the baseline reaches: %(ranges)s tok/s/user.")),
@@ -85,9 +102,9 @@ _REACHED = (
 def reached(one: Fronted) -> list[Phrase]:
     """The ranges of interactivity that one side alone covers, where there are any."""
     return [
-        phrase(said, name=label(one.shift), ranges=listing([_range(part) for part in getattr(one.frontier, side)]))
+        phrase(said, name=label(one.shift), ranges=listing([_range(part) for part in parts]))
         for side, said in _REACHED
-        if getattr(one.frontier, side)
+        if (parts := getattr(one.frontier.interactivity, side))
     ]
 
 
@@ -97,7 +114,7 @@ def _range(part: tuple[float, float]) -> Phrase:
 
 def sentences_of(one: Fronted) -> list[Phrase]:
     """Everything that is said of a group, in the order of reading."""
-    return [shift(one), peak(one), *reached(one)]
+    return [shift(one), peak(one), *latency(one), *reached(one)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from store.records import (
     Frontier,
     LaneCount,
     LayoutKind,
+    Reach,
     Rejection,
     Run,
     RunKey,
@@ -127,7 +128,7 @@ def _frontier(one: Frontier) -> Json:
     return {
         "key": one.key,
         "config": one.config,
-        "axis": one.axis,
+        **_reach(one.interactivity, "interactivity"),
         "layouts": [
             {
                 "kind": change.kind.value,
@@ -138,13 +139,20 @@ def _frontier(one: Frontier) -> Json:
             for change in one.layouts
         ],
         "same_layouts": one.is_same,
-        "shared": list(one.shared) if one.shared else None,
         "peaks": {"baseline": one.peaks[0], "candidate": one.peaks[1]},
+        "latency": _reach(one.latency, "seconds") if one.latency else None,
+    }
+
+
+def _reach(one: Reach, unit: str) -> Json:
+    return {
+        "axis": one.axis,
+        "shared": list(one.shared) if one.shared else None,
         "gained": [list(part) for part in one.gained],
         "lost": [list(part) for part in one.lost],
         "gaps": [
-            {"interactivity": speed, "change": _relative(gap), "band": [_relative(gap - half), _relative(gap + half)]}
-            for speed, gap, half in zip(one.speeds, one.gaps, one.band, strict=True)
+            {unit: place, "change": _relative(gap), "band": [_relative(gap - half), _relative(gap + half)]}
+            for place, gap, half in zip(one.places, one.gaps, one.band, strict=True)
         ],
     }
 
@@ -401,8 +409,20 @@ _NUMBERS = _list(_NUMBER_OR_NULL)
 _FINITE: Json = {"type": "number"}
 _RANGE: Json = {"type": "array", "items": _FINITE, "minItems": 2, "maxItems": 2}
 _RANGES = _list(_RANGE)
+
+
+def _reaching(unit: str) -> Mapping[str, Json]:
+    return {
+        "axis": _TEXT,
+        "shared": {"anyOf": [_RANGE, {"type": "null"}]},
+        **dict.fromkeys(("gained", "lost"), _RANGES),
+        "gaps": _list(_object({**dict.fromkeys((unit, "change"), _FINITE), "band": _RANGE})),
+    }
+
+
 _FRONTIER: Mapping[str, Json] = {
-    **dict.fromkeys(("key", "config", "axis"), _TEXT),
+    **dict.fromkeys(("key", "config"), _TEXT),
+    **_reaching("interactivity"),
     "layouts": _list(
         _object(
             {
@@ -413,10 +433,8 @@ _FRONTIER: Mapping[str, Json] = {
         )
     ),
     "same_layouts": {"type": "boolean"},
-    "shared": {"anyOf": [_RANGE, {"type": "null"}]},
     "peaks": _object(dict.fromkeys(("baseline", "candidate"), _FINITE)),
-    **dict.fromkeys(("gained", "lost"), _RANGES),
-    "gaps": _list(_object({**dict.fromkeys(("interactivity", "change"), _FINITE), "band": _RANGE})),
+    "latency": {"anyOf": [_object(_reaching("seconds")), {"type": "null"}]},
 }
 _FINDING: Mapping[str, Json] = {
     "scope": {"enum": [scope.value for scope in FindingScope]},

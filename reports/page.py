@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from reports import captions, doubts, escapes, facts, numbers, phrases, render, shapes, shell
-from reports.facts import Facts, run_url
+from reports.facts import Facts, Fronted, run_url
 from reports.language import LANGUAGES, N_, Language, Phrase, Value, clauses, phrase
 from reports.things import RANK, WORST_FIRST, badness, decides, is_eval, told_verdict
 from store.records import Comparison, Evidence, Finding, Run, RunKey, Scope, Series, Unmatched, Verdict
@@ -184,6 +184,7 @@ def data(comparison: Comparison, title: Value) -> Json:
         "scopes": [say(Phrase(msgid)) for msgid in SCOPES.values()],
         "rows": sorted(rows, key=_order),
         "curves": [_curve(one, say, runs) for one in found],
+        "fronts": [_front(one, say, families) for one in facts.fronted(comparison.frontiers, comparison.findings)],
         "exams": [_exam(one, say, runs) for one in shapes.exams(comparison)],
         "runs": runs.forms,
         "says": say.texts,
@@ -335,6 +336,26 @@ def _curve(one: shapes.Curve, say: _Sayings, runs: _Runs) -> Json:
             }
             for mark in one.history
         ],
+    }
+
+
+def _front(one: Fronted, say: _Sayings, families: Mapping[str, Series]) -> Json:
+    frontier = one.frontier
+    return {
+        **_identity(one.shift, families.get(frontier.config)),
+        "v": RANK[told_verdict(one.shift)],
+        "w": say(captions.front(one)),
+        "both": [_sortable(end) for end in frontier.interactivity.shared or ()],
+        **{
+            name: {
+                "line": [_rounded(place) for place in side.line],
+                "pts": [
+                    {"p": _rounded((spot.speed, spot.output)), "w": say(captions.front_spot(spot, name))}
+                    for spot in side.points
+                ],
+            }
+            for name, side in frontier.named_sides
+        },
     }
 
 

@@ -101,6 +101,7 @@ METRIC_NAMES: Mapping[str, str] = MappingProxyType(
         "output_tput_tps": N_("output throughput"),
         "input_tput_tps": N_("input throughput"),
         "frontier_tput_per_gpu": N_("throughput per GPU at equal interactivity"),
+        "latency_frontier_tput_per_gpu": N_("throughput per GPU at equal end-to-end latency"),
         "peak_tput_per_gpu": N_("peak throughput per GPU"),
         "mean_qps": N_("request rate"),
         "duration_seconds": N_("duration"),

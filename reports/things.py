@@ -124,7 +124,9 @@ def is_eval(finding: Finding) -> bool:
     return finding.scope is Scope.EVAL or metric(finding.metric).family == "accuracy"
 
 
-TOLD_BESIDE = frozenset({"frontier_same_layouts", "frontier_beside_curves", "peak_beside_frontier"})
+TOLD_BESIDE = frozenset(
+    {"frontier_same_layouts", "frontier_beside_curves", "peak_beside_frontier", "latency_beside_frontier"}
+)
 """Codes of a frontier that decides nothing: curves, or the shift at equal interactivity, speak for the same change."""
 
 

@@ -454,29 +454,65 @@ class LayoutChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """What two frontiers cover along one axis, in the axis's dashboard unit, and how far apart they lie there."""
+
+    axis: str
+    """Metric that the places are read from."""
+    shared: tuple[float, float] | None
+    """None where the sides have no place in common."""
+    gained: tuple[tuple[float, float], ...] = ()
+    """Ranges that only the candidate reaches."""
+    lost: tuple[tuple[float, float], ...] = ()
+    places: tuple[float, ...] = ()
+    gaps: tuple[float, ...] = ()
+    """Natural log ratio of throughput per GPU at these places."""
+    band: tuple[float, ...] = ()
+    """Half width of the 95 % band that holds for all gaps at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """One point that counts on a side: means over its runs, in tokens/s/user and tokens/s/GPU."""
+
+    layout: Layout
+    conc: int | None
+    speed: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierSide:
+    """The points of one side, and the line of what they attain together, slowest place first."""
+
+    points: tuple[FrontierPoint, ...]
+    line: tuple[tuple[float, float], ...]
+    """Interactivity in tokens/s/user, throughput in tokens/s/GPU."""
+
+
+@dataclass(frozen=True, slots=True)
 class Frontier:
-    """What stands beside the findings of a group: its layouts, and the ranges of interactivity, in tokens/s/user.
+    """What stands beside the findings of a group: its layouts, what both sides reach, and their points.
 
     A group is everything that a dashboard draws as one line: a curve key less its layout.
     """
 
     key: str
     config: str
-    axis: str
-    """Metric of the interactivity."""
     layouts: tuple[LayoutChange, ...]
-    shared: tuple[float, float] | None
-    """None where the sides have no interactivity in common."""
+    interactivity: Reach
+    """In tokens/s/user."""
     peaks: tuple[float, float]
-    """Where each side reaches its largest throughput per GPU, baseline first."""
-    gained: tuple[tuple[float, float], ...] = ()
-    """Ranges that only the candidate reaches."""
-    lost: tuple[tuple[float, float], ...] = ()
-    speeds: tuple[float, ...] = ()
-    gaps: tuple[float, ...] = ()
-    """Natural log ratio of throughput per GPU at these interactivities."""
-    band: tuple[float, ...] = ()
-    """Half width of the 95 % band that holds for all gaps at once."""
+    """Interactivity at which each side reaches its largest throughput per GPU, baseline first."""
+    latency: Reach | None = None
+    """Along the median end-to-end latency in seconds; None where a side has none."""
+    before: FrontierSide = FrontierSide((), ())
+    after: FrontierSide = FrontierSide((), ())
+
+    @property
+    def named_sides(self) -> tuple[tuple[str, FrontierSide], tuple[str, FrontierSide]]:
+        """The baseline's side, then the candidate's."""
+        return ("before", self.before), ("after", self.after)
 
     @property
     def is_same(self) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from reports import jsonform, render
 from reports.facts import select
+from reports.things import decides
 from store.records import Comparison, Finding, LayoutKind, Scope, Unmatched, Verdict
 from tests import factory
 from tests.cli import Tracker
@@ -161,6 +162,50 @@ def test_the_peaks_are_claims_of_their_own(retuned: Comparison) -> None:
         assert peak.high is not None
         assert peak.low <= np.log(after / before) <= peak.high
         assert "peak_beside_frontier" in codes(peak)
+
+
+def test_the_shift_at_equal_latency_stands_beside_and_decides_nothing(retuned: Comparison) -> None:
+    beside = fronts(retuned, "latency_frontier_tput_per_gpu")
+    for sequence, shift in fronts(retuned).items():
+        late = beside[sequence]
+        assert late.verdict is Verdict.IMPROVEMENT
+        assert late.low is not None
+        assert late.high is not None
+        # A user who gets more tokens a second waits less: both axes order the points alike.
+        assert late.low < (shift.effect or 0.0) < late.high
+        assert "latency_beside_frontier" in codes(late)
+        assert not decides(late)
+    for frontier in retuned.frontiers:
+        assert frontier.latency is not None
+        assert frontier.latency.axis == "median_e2el"
+        low, high = frontier.latency.shared or (0.0, 0.0)
+        assert 0 < low < high
+        assert all(low * 0.999 <= place <= high * 1.001 for place in frontier.latency.places)
+
+
+def test_a_group_without_latencies_has_no_shift_at_equal_latency(tmp_path: Path) -> None:
+    def timeless(row: Json) -> bool:
+        row.pop("median_e2el", None)
+        return True
+
+    past = [sweep(tmp_path / f"{n}", n, RETUNED, MI355X, OLD_IMAGE, before_retune(), only=timeless) for n in (1, 2)]
+    new = sweep(tmp_path / "new", 40, RETUNED, MI355X, NEW_IMAGE, after_retune(), only=timeless)
+    answer = compared(tmp_path, past, new)
+    assert fronts(answer, "latency_frontier_tput_per_gpu") == {}
+    assert {one.latency for one in answer.frontiers} == {None}
+    assert all(form["latency"] is None for form in json.loads(jsonform.dumps(answer))["frontiers"])
+    assert "at equal end-to-end latency" not in render.render(select(answer), "comment", "en")
+
+
+def test_the_line_of_a_side_lies_over_its_points(retuned: Comparison) -> None:
+    for frontier in retuned.frontiers:
+        for _, side in frontier.named_sides:
+            paces, outputs = np.array(side.line).T
+            assert (np.diff(paces) > 0).all()
+            for spot in side.points:
+                if paces[0] <= spot.speed <= paces[-1]:
+                    at = int(np.searchsorted(paces, spot.speed * (1 - 1e-9)))
+                    assert outputs[at] >= spot.output * (1 - 1e-6)
 
 
 def test_the_layouts_of_a_retune_are_retired_and_new(retuned: Comparison) -> None:
@@ -432,6 +477,6 @@ def test_agentx_is_compared_at_equal_end_to_end_interactivity_where_rows_have_it
     new = factory.bundle(factory.run(2, "2026-08-21T00:00:00Z"), [_agentic(1.3, 4, c, axis=axis) for c in concs])
     paths = [factory.write(tmp_path / f"{n}.json", one) for n, one in enumerate((past, new))]
     (frontier,) = compared(tmp_path, paths[:1], paths[1]).frontiers
-    assert frontier.axis == metric
+    assert frontier.interactivity.axis == metric
     scale = 2.5 if axis else 1.0
     assert frontier.peaks[0] == pytest.approx(1 / (scale * 0.004 * 3), rel=0.01)

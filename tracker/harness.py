@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from store.identity import config_key, curve_key
+from store.identity import config_key, curve_key, curve_of
 from store.records import Caveat, Finding, Run, Scope, Series, Unmatched, Verdict
 from tracker.events import ANY_METRIC, Effect, Event, Span, Timeline, joined, span
 
@@ -96,7 +96,11 @@ def redefined(findings: Iterable[Finding]) -> tuple[Caveat, ...]:
 
 
 BEHIND: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"frontier_tput_per_gpu": ("tput_per_gpu", "median_tpot"), "peak_tput_per_gpu": ("tput_per_gpu",)}
+    {
+        "frontier_tput_per_gpu": ("tput_per_gpu", "median_tpot"),
+        "peak_tput_per_gpu": ("tput_per_gpu",),
+        "latency_frontier_tput_per_gpu": ("tput_per_gpu", "median_e2el"),
+    }
 )
 """What the metrics of a frontier are made of: events of these are events of it."""
 
@@ -125,7 +129,8 @@ class Teller:
         """The findings, each with its events behind its other doubts."""
         doubts = cache(self._doubts)
         for one in findings:
-            about = (one.series,) if one.series is not None else self.curves.get(one.config or one.key, ())
+            # No event asks for a concurrency: the points of a curve share one answer.
+            about = (curve_of(one.series),) if one.series is not None else self.curves.get(one.config or one.key, ())
             names = BEHIND.get(one.metric, (one.metric,)) if self.timeline.events else ()
             said = [doubt for name in names for doubt in doubts(about, name, one.baseline_runs, one.candidate_runs)]
             yield replace(one, caveats=tuple(dict.fromkeys((*one.caveats, *said)))) if said else one

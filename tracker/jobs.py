@@ -37,7 +37,7 @@ from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import coverage, describe, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
-from tracker.judge import frontiers
+from tracker.judge import frontiers, groups
 from tracker.judge.learn import learn
 from tracker.judge.results import EvalRules
 from tracker.judge.scores import judge_scores
@@ -358,12 +358,12 @@ def _frontiers(past: Store | None, new: Side, sweep: Judged, asking: _Asking) ->
     """
     asked, wanted = asking.question.metrics, asking.wanted
     is_part = wanted.adds_only or any(map(is_trimmed, new.runs))
-    if past is None or is_part or (asked and frontiers.OUTPUT not in asked):
+    if past is None or is_part or (asked and groups.OUTPUT not in asked):
         return frontiers.Judged()
     rows = sides.group_history(past, new, asking.baseline)
     both = sides.comparable(past, replace(new, frame=new.frontier), rows, asking.question.events)
     keys = set(both.history["series"].unique()) - new.series.keys()
-    sweeps = frontiers.Sweeps(
+    sweeps = groups.Sweeps(
         history=both.history,
         candidate=both.candidate,
         series={**past.series(keys), **new.series},

@@ -39,7 +39,7 @@ from store.records import (
 from store.runs import kind
 from tracker import harness, workload
 from tracker.events import EVENTS, Event, Span, Timeline
-from tracker.judge.frontiers import METRICS as FRONTIER_METRICS
+from tracker.judge.groups import METRICS as FRONTIER_METRICS
 from tracker.pairs import Baseline
 from tracker.settings import Settings
 from tracker.stats.noise import Scales

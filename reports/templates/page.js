@@ -198,6 +198,27 @@
     }
     return roving(svg);
   };
+  const frontChart = (front) => {
+    const svg = frame(say(front.w)), sides = [front.before, front.after];
+    const all = sides.flatMap((side) => [...side.line, ...side.pts.map((point) => point.p)]);
+    const x = scale(all.map(([pace]) => pace), LEFT, WIDTH - RIGHT), y = scale(all.map(([, speed]) => speed), HEIGHT - BOTTOM, TOP);
+    const at = ([pace, speed]) => [x.place(pace), y.place(speed)];
+    if (front.both.length) {
+      const [low, high] = front.both.map(x.place);
+      svg.append(draw("rect", { class: "both", x: low, width: high - low, y: TOP, height: HEIGHT - BOTTOM - TOP }));
+    }
+    axes(svg, x, y, [word("w_interactivity"), word("w_throughput")]);
+    svg.append(draw("path", { class: "before line dashed", d: path(front.before.line.map(at)) }), draw("path", { class: "after line", d: path(front.after.line.map(at)) }));
+    for (const point of front.before.pts) {
+      const [px, py] = at(point.p);
+      svg.append(spot(say(point.w), null, px, py, draw("circle", { class: "before hollow", cx: px, cy: py, r: 4 })));
+    }
+    for (const point of front.after.pts) {
+      const [px, py] = at(point.p);
+      svg.append(spot(say(point.w), null, px, py, draw("path", { class: "after", d: diamond(px, py, 5) })));
+    }
+    return roving(svg);
+  };
   const historyChart = (curve) => {
     const svg = frame(say(curve.hw)), runs = curve.his;
     const x = scale(runs.map((_, at) => at), LEFT + 6, WIDTH - RIGHT - 6, 0.02);
@@ -246,6 +267,7 @@
     interval: () => draw("line", { class: "after", x1: 12, x2: 12, y1: 0, y2: 12 }),
     error: () => draw("line", { class: "after", x1: 2, x2: 22, y1: 6, y2: 6 }),
     threshold: () => draw("line", { class: "limit", x1: 12, x2: 12, y1: 0, y2: 12, "stroke-width": 2 }),
+    shared: () => draw("rect", { class: "both", x: 2, width: 20, y: 0, height: 12 }),
     bump: () => draw("line", { class: "bump dashed", x1: 12, x2: 12, y1: 0, y2: 12 }),
   };
   const legend = (...names) => make("div", { class: "legend" }, ...names.map((name) =>
@@ -259,12 +281,14 @@
   const measure = () => { WIDTH = Math.max(300, Math.min(480, $("charts").clientWidth - 28)); };
   const showCharts = () => {
     measure();
-    const fits = wanted(), curves = data.curves.filter(fits), exams = data.exams.filter(fits).slice(0, EXAMS);
+    const fits = wanted(), fronts = data.fronts.filter(fits), curves = data.curves.filter(fits), exams = data.exams.filter(fits).slice(0, EXAMS);
     const shown = curves.slice(0, state.charts).map((curve) => make("div", {}, chartsOf(curve, heading(curve))));
+    const lines = fronts.slice(0, state.charts).map((front) => figure(heading(front), frontChart(front), ["baseline", "candidate", "shared"]));
     const scores = exams.length ? [figure(make("h3", {}, word("evals")), examChart(exams), ["baseline", "candidate", "error", "threshold"])] : [];
-    $("charts").replaceChildren(...shown, ...scores);
-    $("charts-count").textContent = curves.length || exams.length ? counted("charts_shown", shown.length, curves.length) : word("no_charts");
-    $("more-charts").hidden = shown.length === curves.length;
+    $("charts").replaceChildren(...lines, ...shown, ...scores);
+    const drawn = shown.length + lines.length, number = curves.length + fronts.length;
+    $("charts-count").textContent = number || exams.length ? counted("charts_shown", drawn, number) : word("no_charts");
+    $("more-charts").hidden = drawn === number;
   };
 
   // ---- tooltips -----------------------------------------------------------------------------------------------

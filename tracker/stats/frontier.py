@@ -187,6 +187,16 @@ def shift(before: Side, after: Side, seed: int = 0, draws: int | None = None) ->
     )
 
 
+def outline(side: Side) -> tuple[Floats, Floats]:
+    """(places,), (places,) Where the line of a side's frontier runs: ln interactivity, ln throughput per GPU."""
+    low, high = _ends(side)
+    inside = side.speed[(side.speed >= low) & (side.speed <= high)]
+    # Just beyond a point the line may fall to what the next faster one gives.
+    beyond = np.minimum(inside + 1e-6, high)
+    speeds = np.unique(np.concatenate([np.linspace(low, high, GRID), inside, beyond]))
+    return speeds, attained(*_as_measured(side), side.links, speeds)[0]
+
+
 Drawn = tuple[Floats, Floats]
 """(draws, points) speeds and outputs."""
 
