@@ -452,6 +452,11 @@ class LayoutChange:
     before: Layout | None
     after: Layout | None
 
+    @property
+    def stays(self) -> bool:
+        """True where the layout did not change, as far as both sides measured it."""
+        return self.kind in (LayoutKind.SAME, LayoutKind.ABSENT)
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -505,7 +510,7 @@ class Frontier:
     peaks: tuple[float, float]
     """Interactivity at which each side reaches its largest throughput per GPU, baseline first."""
     latency: Reach | None = None
-    """Along the median end-to-end latency in seconds; None where a side has none."""
+    """Along the median end-to-end latency in seconds; None where a side has none, or the layouts are the same."""
     before: FrontierSide = FrontierSide((), ())
     after: FrontierSide = FrontierSide((), ())
 
@@ -517,7 +522,7 @@ class Frontier:
     @property
     def is_same(self) -> bool:
         """True where both sides measured the same layouts: then every curve has a twin and speaks for itself."""
-        return all(one.kind in (LayoutKind.SAME, LayoutKind.ABSENT) for one in self.layouts)
+        return all(one.stays for one in self.layouts)
 
 
 @dataclass(frozen=True, slots=True)

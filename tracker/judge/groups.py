@@ -315,7 +315,7 @@ class Group:
     view: View
     """Along interactivity."""
     latency: View | None
-    """Along end-to-end latency; None where a side lacks it."""
+    """Along end-to-end latency; None where a side lacks it, or the layouts are the same."""
     frontier: Frontier
     correlation: float
     awaited: int
@@ -361,7 +361,9 @@ def group_of(
     view = making.view(*seen, layouts)
     if view is None:
         return None
-    latency = making.view(LATENCY, _points(curve, chosen, LATENCY, sweeps.series), layouts)
+    # Where every curve has a twin nobody is told of a frontier: one axis is enough for the page.
+    changed = not all(one.stays for one in layouts)
+    latency = making.view(LATENCY, _points(curve, chosen, LATENCY, sweeps.series), layouts) if changed else None
     return Group(
         sides=making.sides,
         view=view,
