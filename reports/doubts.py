@@ -220,6 +220,10 @@ _COMPARISON = {
         N_("The rows of baseline run %(run)s come from the store: its artifacts have expired on GitHub, on %(on)s."),
         N_("The rows of the baseline run come from the store: its artifacts have expired on GitHub."),
     ),
+    "partial_store": (
+        N_("The store holds a part of its archive: files left out: %(files)s. What lies in them was not compared."),
+        N_("The store holds a part of its archive; the rest was not compared."),
+    ),
     "head_moved": (
         N_("The run measured commit %(sha)s; the head of the pull request is %(head)s (commits since: %(count)s)."),
         N_("The pull request has gone on since the run."),
@@ -350,6 +354,7 @@ _COMPARISON = {
 _POINTS = {
     "new_point": (N_("Not measured before."),),
     "no_baseline": (N_("No earlier run to compare with."),),
+    "not_synced": (N_("Not in the part of the archive that the store holds."),),
     "missing_point": (N_("The baseline has this point, the candidate has not."),),
     "missing_curve": (
         N_("Run %(run)s measured this, the candidate did not."),

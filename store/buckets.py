@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -87,24 +87,22 @@ class Bucket:
         self._system = self._tried("reached", lambda: _SYSTEMS[parts.scheme](parts.netloc, environ))
 
     def sizes(self) -> dict[str, int]:
-        """By name under the prefix; a prefix without objects is empty, a bucket that is not there is an error.
+        """By name under the prefix; a prefix without objects is empty, a bucket that is not there is an error."""
+        return {name: size for name, (size, _) in self.listed().items()}
+
+    def listed(self) -> dict[str, tuple[int, datetime]]:
+        """Size of every object, and when it was written, by name under the prefix.
 
         The whole listing, or Trouble: a page that fails makes no shorter list.
         """
-        return {name: int(one.size) for name, one in self._listed()}
-
-    def times(self) -> dict[str, datetime]:
-        """By name under the prefix, when each object was written."""
-        return {name: one.mtime.astimezone(UTC) for name, one in self._listed()}
-
-    def _listed(self) -> Iterator[tuple[str, fs.FileInfo]]:
         # The listing goes first: its errors have words, those of a question for the bucket alone have none.
         chosen = fs.FileSelector(self._root, recursive=True, allow_not_found=True)
         listed = self._tried("listed", lambda: self._system.get_file_info(chosen))
         if not listed and self._looked(self._bucket).type == fs.FileType.NotFound:
             raise Trouble(f"there is no bucket {self._bucket}: make it, or check the name")
-        files = (one for one in listed if one.type == fs.FileType.File)
-        return ((str(PurePosixPath(one.path).relative_to(self._root)), one) for one in files)
+        files = ((one.path, one) for one in listed if one.type == fs.FileType.File)
+        root = PurePosixPath(self._root)
+        return {str(PurePosixPath(path).relative_to(root)): (int(one.size), one.mtime) for path, one in files}
 
     def _looked(self, path: str) -> fs.FileInfo:
         return self._tried("listed", lambda: self._system.get_file_info(path))

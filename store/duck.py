@@ -24,7 +24,7 @@ import duckdb
 import polars as pl
 
 from store import archive
-from store.depot import Depot
+from store.depot import EVERYTHING, Choice, Depot
 from store.frames import from_text, score_of, series_of, to_text
 from store.life import Event, Review
 from store.metrics import POINT_METRICS
@@ -85,6 +85,8 @@ _FORMS: Final = {
 }
 _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
+_PART: Final = "part of the archive"
+"""Note: which runs the store takes in, and how many files it left out when the archive was last listed."""
 _HELD: Final = "findings files"
 """Note: by comparison, moment and digest of the archive's file that its findings are of."""
 
@@ -143,6 +145,8 @@ class Loaded:
     broken: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     """Files that landed before and that the bucket of the archive did not list now."""
+    left_out: int = 0
+    """Files of runs that were not chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,18 +291,29 @@ class Store:
             while ahead:
                 yield _part(*ahead.popleft())
 
-    def catch_up(self) -> Loaded:
-        """Load the files that the archive has and the database has not: those of a process that died in between."""
-        known = self._landed()
-        brought = self._depot.bring(known, self._held())
+    def catch_up(self, choice: Choice | None = None) -> Loaded:
+        """Load the files that the archive has and the database has not: of others, of a process that died in between.
+
+        `choice` says which runs; without it the one that was made last holds, at first everything. Raises Trouble when
+        the archive cannot be listed whole.
+        """
+        wanted = choice or self._choice()
+        brought = self._depot.bring(self._landed(), self._held(), wanted)
         self._caught_up = True
-        digests = {digest for digest, _ in known}
-        missing = [file for file in archive.files(self._depot.root) if file.digest not in digests]
         broken: list[str] = []
-        landed = self._load_parts(_checked(missing, broken))
-        loaded = len(missing) - len(broken)
+        landed = self._load_parts(_checked(brought.files, broken))
+        loaded = len(brought.files) - len(broken)
+        self.put_note(_PART, [to_text(wanted), brought.left_out])
         told = (*brought.refused, *broken, *self._catch_up_findings())
-        return Loaded(loaded, landed, told, brought.unlisted)
+        return Loaded(loaded, landed, told, brought.unlisted, brought.left_out)
+
+    def _choice(self) -> Choice:
+        return from_text((self.note(_PART) or (to_text(EVERYTHING), 0))[0], Choice)
+
+    @property
+    def left_out(self) -> int:
+        """Files of runs that the archive had when it was last listed, and that this store was told to leave out."""
+        return int((self.note(_PART) or ("", 0))[1])
 
     def _landed(self) -> list[tuple[str, RunKey]]:
         rows = self._con.sql("SELECT file, run_id, attempt FROM landed").fetchall()
@@ -329,9 +344,10 @@ class Store:
         """
         depot = Depot.at(archive)
         with cls.open(":memory:", depot, official=official, withdrawn=withdrawn) as store:
-            broken = [*depot.bring_named(names).refused]
+            brought = depot.bring_named(names)
+            broken = [*brought.refused]
             store._caught_up = True
-            store._load_parts(_checked(depot.named(names), broken))
+            store._load_parts(_checked(brought.files, broken))
             if broken:
                 raise Trouble(f"files of {archive} cannot be used: {'; '.join(broken)}")
             yield store

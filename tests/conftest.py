@@ -1,12 +1,14 @@
 """Fixtures that several rooms share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.cli import Tracker
+from tests.objects import server
 
 # A deadline is a timed assertion: on a busy machine it fails a test that is right.
 settings.register_profile("untimed", deadline=None)
@@ -29,3 +31,20 @@ def tracker(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setenv("TRACKER_STORE", str(tmp_path / "tracker.duckdb"))
     monkeypatch.setenv("TRACKER_ARCHIVE", str(tmp_path / "tracker.archive"))
     return Tracker(tmp_path, capsys)
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real S3 server."""
+    if not server.found():
+        pytest.skip(server.MISSING)
+    with server.served(tmp_path_factory.mktemp("weed")) as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty S3 bucket; the environment leads to its server and has the keys."""
+    for name, value in {**server.keys(), "AWS_ENDPOINT_URL": f"http://{s3_server}"}.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{server.made(s3_server)}"

@@ -200,7 +200,7 @@ VALUES: dict[str, object] = {
     "kind_before": "push", "kind_after": "pull_request, nightly", "by": "30000000002/1",
     "job": "single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8 c64", "conclusion": "timed_out", "labels": "sweep-enabled",
     "url": "https://github.com/o/r/actions/runs/30000000001/job/5", "attempt": 1,
-    "sha": "0123456789abcdef", "flaw": "17 MB", "head": "fedcba9876543210",
+    "sha": "0123456789abcdef", "flaw": "17 MB", "head": "fedcba9876543210", "files": 12,
     "login": "mallory", "association": "NONE", "workflow": ".github/workflows/e2e-tests.yml", "on": "2026-09-12",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import socket
 from collections.abc import Iterator
@@ -16,23 +15,10 @@ from store.patience import Patience
 from store.records import Trouble
 from store.travel import Carried, Folder, carry, plan
 from tests.cli import Tracker
+from tests.objects import server
 from tests.travellers import FINDING, content, filled, judged
 
 ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """The address of an S3 server."""
-    pytest.importorskip("moto.server", reason="an S3 server for the test: pip install 'moto[s3]' flask flask-cors")
-    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    served = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    served.start()
-    host, port = served.get_host_and_port()
-    yield f"http://{host}:{port}"
-    served.stop()
 
 
 @pytest.fixture(scope="module")
@@ -45,24 +31,21 @@ def gs() -> Iterator[str]:
         port = probe.getsockname()[1]
     served = package.create_server("127.0.0.1", port, in_memory=True)
     served.start()
-    yield f"http://127.0.0.1:{port}"
+    yield f"127.0.0.1:{port}"
     served.stop()
 
 
 @pytest.fixture(params=["s3", "gs"])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of an empty bucket; the environment leads to its server and has its keys."""
-    endpoint = request.getfixturevalue(request.param)
-    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
-    for name, value in {**keys, **dict.fromkeys(ENDPOINTS, endpoint), "NO_PROXY": "127.0.0.1"}.items():
+    server_of = request.getfixturevalue({"s3": "s3_server", "gs": "gs"}[request.param])
+    for name, value in {**server.keys(), **dict.fromkeys(ENDPOINTS, f"http://{server_of}")}.items():
         monkeypatch.setenv(name, value)
-    name, host = f"bucket-{secrets.token_hex(4)}", endpoint.removeprefix("http://")
     if request.param == "s3":
-        system = fs.S3FileSystem(endpoint_override=host, scheme="http", allow_bucket_creation=True)
-    else:
-        system = fs.GcsFileSystem(endpoint_override=host, scheme="http", anonymous=True, project_id="test")
-    system.create_dir(name)
-    return f"{request.param}://{name}"
+        return f"s3://{server.made(server_of)}"
+    name = f"bucket-{secrets.token_hex(4)}"
+    fs.GcsFileSystem(endpoint_override=server_of, scheme="http", anonymous=True, project_id="test").create_dir(name)
+    return f"gs://{name}"
 
 
 def pushed(root: Path, there: Bucket) -> Carried:

@@ -33,7 +33,7 @@ HELD = (
     measured(2, 1, at(200.0)),
     measured(2, 2, at(210.0)),
     measured(2, 2, at(210.0), published=True),
-    measured(3, 1, at(300.0), at(301.0)),
+    measured(3, 1, at(300.0), at(301.0, "bmk_b.json")),
     measured(4, 1, at(400.0, series=OTHER)),
     measured(5, 1, at(500.0), at(501.0, series=replace(SERIES, conc=128))),
     measured(6, 1, at(600.0)),

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from store import withdrawals
+from store.depot import EVERYTHING, Choice, Depot
 from store.duck import Effect, Info, Landed, Loaded, States, Store
 from store.identity import config_key, series_key
 from store.metrics import ADVISORY_METRICS, GATE_METRICS, POINT_METRICS
@@ -33,8 +34,8 @@ from store.records import (
 )
 from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
-from store.travel import Carried, Folder, Place, Plan, carry, plan
-from tracker import coverage, describe, provenance, sides
+from store.travel import Carried, Place, Plan, carry, plan
+from tracker import coverage, describe, partial, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
 from tracker.judge import frontiers, groups
@@ -63,15 +64,16 @@ class Where:
     """The two places of a store: the database and the archive that it can be made again from."""
 
     store: Path
-    archive: Path
+    archive: Path | str
+    """A folder, or the address of a bucket."""
     withdrawals: Path | None = None
     """File of withdrawals; None where there is none."""
 
     @classmethod
-    def of(cls, store: Path, archive: Path | None, withdrawals: Path | None = None) -> Where:
+    def of(cls, store: Path, archive: Path | str | None, withdrawals: Path | None = None) -> Where:
         """Archive and withdrawals stand beside the store unless they are named.
 
-        >>> Where.of(Path("a/tracker.duckdb"), None).archive.as_posix()
+        >>> str(Where.of(Path("a/tracker.duckdb"), None).archive)
         'a/tracker.archive'
         """
         beside = store.with_suffix(".withdrawals.yaml")
@@ -82,6 +84,11 @@ class Where:
     def withdrawn(self) -> tuple[Withdrawal, ...]:
         """What must not be used any more; a file that cannot be read whole is Trouble."""
         return withdrawals.load(self.withdrawals) if self.withdrawals else ()
+
+    @property
+    def place(self) -> Place:
+        """Where all files of the archive are."""
+        return Depot.at(self.archive, self.store).place
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +239,19 @@ def rebuild(where: Where) -> Loaded:
     return loaded
 
 
+def refresh(where: Where, choice: Choice = EVERYTHING) -> Loaded:
+    """Load what the archive has and the database has not, of the runs that are chosen, then learn the noise anew."""
+    _check_archive(where)
+    with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
+        loaded = store.catch_up(choice)
+        if loaded.files:
+            _keep_learned(store)
+    return loaded
+
+
 def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Carried, Loaded]:
     """Bring what the archive lacks from another place, then the database up to date, then learn the noise anew."""
-    here = Folder(where.archive)
+    here = where.place
     carried = carry(plan(place.sizes(), here.sizes()), place, here, watch)
     with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
         loaded = store.catch_up()
@@ -244,17 +261,17 @@ def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Car
 
 def push(where: Where, place: Place, watch: Watch = lambda _: None) -> Carried:
     """Put what another place lacks there; what is there stays as it is."""
-    return carry(planned_push(where, place), Folder(where.archive), place, watch)
+    return carry(planned_push(where, place), where.place, place, watch)
 
 
 def planned_push(where: Where, place: Place) -> Plan:
     """What a push would do."""
     _check_archive(where)
-    return plan(Folder(where.archive).sizes(), place.sizes())
+    return plan(where.place.sizes(), place.sizes())
 
 
 def _check_archive(where: Where) -> None:
-    if not where.archive.is_dir():
+    if isinstance(where.archive, Path) and not where.archive.is_dir():
         raise Trouble(f"there is no archive at {where.archive}: name it with --archive")
 
 
@@ -309,8 +326,9 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
     taken = _withdrawn_scores(new)
     absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-    found: tuple[Finding, ...] = (*sweep.findings, *fronts.findings, *alike.findings, *eval_findings)
-    apart: tuple[Unmatched, ...] = (*sweep.unmatched, *alike.apart, *_but(eval_unmatched, taken), *absent)
+    found = tuple(partial.findings((*sweep.findings, *fronts.findings, *alike.findings, *eval_findings), past))
+    rest = (*sweep.unmatched, *alike.apart, *_but(eval_unmatched, taken), *absent)
+    apart = tuple(partial.unmatched(rest, past))
     levels = sides.levels(history, new)
     told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
     events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
@@ -332,6 +350,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
             *_provenance(new, stands, origins),
             *_corrections(past, new, baseline),
             *_expired(past, baseline),
+            *partial.caveats(past),
             *redefined(alike.findings),
         ),
         coverage=coverage.coverage(wanted, new, rows),

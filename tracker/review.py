@@ -19,7 +19,7 @@ from store.images import Sameness
 from store.life import Joint, Move, Review
 from store.records import Comparison, Finding, RunKey, Verdict
 from store.runs import standing
-from tracker import levels, moves, sides
+from tracker import levels, moves, partial, sides
 from tracker.jobs import JUDGED_METRICS, Question, Where, judged
 from tracker.levels import Levels, Order
 from tracker.settings import Settings
@@ -65,6 +65,7 @@ def review(where: Where, settings: Settings = Settings(), watch: Watch = lambda 
     done = 0
     while True:
         with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
+            partial.refuse(store, "a review of every run")
             kept = {one.run: one for one in store.reviews(settings.rules_version)}
             runs = list(_runs(store))
             due = [run for run in runs if run.run not in kept or kept[run.run].content != run.content]

@@ -37,7 +37,7 @@ from store.records import (
     Withdrawal,
 )
 from store.runs import kind
-from tracker import harness, workload
+from tracker import harness, partial, workload
 from tracker.events import EVENTS, Event, Span, Timeline
 from tracker.judge.groups import METRICS as FRONTIER_METRICS
 from tracker.pairs import Baseline
@@ -96,7 +96,7 @@ class Side:
 
 
 @contextmanager
-def opened(store: Path, archive: Path, withdrawn: Sequence[Withdrawal] = ()) -> Iterator[Store | None]:
+def opened(store: Path, archive: Path | str, withdrawn: Sequence[Withdrawal] = ()) -> Iterator[Store | None]:
     """The store to read from, or None when nothing has ever been landed."""
     if not store.exists():
         yield None
@@ -142,9 +142,7 @@ def _chosen(text: str, past: Store, metrics: Sequence[str]) -> Side:
 def _known(past: Store, number: int, attempt: str | None) -> RunKey:
     run = past.run(RunKey(number, int(attempt)) if attempt else number)
     if run is None:
-        raise Trouble(
-            f"run {number}{f'/{attempt}' if attempt else ''} is not in the store: land it with `tracker ingest`"
-        )
+        raise partial.absent(f"{number}{f'/{attempt}' if attempt else ''}", past)
     return run.key
 
 
@@ -255,7 +253,7 @@ def named_run(past: Store, baseline: Baseline) -> Run:
         raise Trouble(f"run:{baseline.value} names no run: write run:ID or run:ID/ATTEMPT")
     run = past.run(_known(past, int(number), attempt or None))
     if run is None:
-        raise Trouble(f"run {baseline.value} is not in the store: land it with `tracker ingest`")
+        raise partial.absent(baseline.value, past)
     if reason := past.withdrawn(run.key):
         said = dict(reason.values)
         raise Trouble(

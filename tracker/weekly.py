@@ -18,7 +18,7 @@ from store.duck import Store
 from store.life import Action, Change, Direction, Event, InForce, Precision, State, Week
 from store.records import Level, Run, RunKey, Trouble
 from store.runs import standing
-from tracker import levels, life, sides
+from tracker import levels, life, partial, sides
 from tracker.jobs import Where
 from tracker.settings import RULES_VERSION
 from tracker.stats.proportions import wilson
@@ -93,7 +93,11 @@ class Known:
 
 
 def known(store: Store, rules_version: str = RULES_VERSION) -> Known:
-    """Reviews of the runs that are official now, the levels of all that ever moved, and what people said."""
+    """Reviews of the runs that are official now, the levels of all that ever moved, and what people said.
+
+    Raises Trouble for a store that holds a part of its archive: what it left out would seem new, or ended.
+    """
+    partial.refuse(store, "the life of changes")
     official = tuple(RunKey(*key) for key in store.reviewable().select("id", "attempt").iter_rows())
     kept = set(official)
     reviews = tuple(review for review in store.reviews(rules_version) if review.run in kept)

@@ -32,7 +32,7 @@ def command(
     against: str,
     form: str,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
 ) -> None:
     """Find the numbers that TEXT claims, and answer verified, contradicted or unverifiable.

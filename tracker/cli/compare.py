@@ -55,7 +55,7 @@ def command(
     out: Path | None,
     lang: str,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
 ) -> None:
     """Judge CANDIDATE against its history.

@@ -34,7 +34,9 @@ def command() -> None:
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @language_option
 @store_options
-def listed(every: bool, form: str, lang: str, store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def listed(
+    every: bool, form: str, lang: str, store: Path, archive: Path | str | None, withdrawals: Path | None
+) -> None:
     """Name the changes that are open, newest first, and how often announced changes were true."""
     from tracker import weekly
     from tracker.cli import changes
@@ -49,7 +51,7 @@ def listed(every: bool, form: str, lang: str, store: Path, archive: Path | None,
 @click.argument("name", metavar="ID")
 @language_option
 @store_options
-def show(name: str, lang: str, store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def show(name: str, lang: str, store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
     """Show a change with its life; ID is its id or the start of it."""
     from tracker import weekly
     from tracker.cli import changes

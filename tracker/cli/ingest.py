@@ -73,7 +73,7 @@ def command(
     strict: bool,
     dry_run: bool,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
     **fields: Any,
 ) -> None:

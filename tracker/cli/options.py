@@ -11,6 +11,19 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class ArchivePath(click.Path):
+    """A folder, or the address of a bucket, which stays the text that it is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "://" in value:
+            from store.depot import is_bucket
+
+            if not is_bucket(value):
+                self.fail(f"{value!r} is neither a folder nor s3://BUCKET/PREFIX nor gs://BUCKET/PREFIX", param, ctx)
+            return value
+        return super().convert(value, param, ctx)
+
+
 def store_options(command: Command) -> Command:
     """`--store`, `--archive` and `--withdrawals`; the last two stand beside the store unless they are named."""
     withdrawals = click.option(
@@ -22,10 +35,11 @@ def store_options(command: Command) -> Command:
     )
     archive = click.option(
         "--archive",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=ArchivePath(path_type=Path, file_okay=False),
+        metavar="DIRECTORY|s3://BUCKET/PREFIX",
         envvar="TRACKER_ARCHIVE",
         show_envvar=True,
-        help="Folder of immutable run files.  [default: beside the store, .archive for .duckdb]",
+        help="Immutable run files.  [default: beside the store, .archive for .duckdb]",
     )
     store = click.option(
         "--store",

@@ -50,7 +50,7 @@ def command(
     out: Path | None,
     lang: str,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
 ) -> None:
     """Say which points of CANDIDATE to run again, and what that would settle.

@@ -45,7 +45,7 @@ def command(
     events: Path | None,
     lang: str,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
 ) -> None:
     """Judge CANDIDATE against its history and write it as a page, as pictures, or both.

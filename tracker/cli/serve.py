@@ -31,7 +31,7 @@ def command(
     names: tuple[str, ...],
     lang: str,
     store: Path,
-    archive: Path | None,
+    archive: Path | str | None,
     withdrawals: Path | None,
 ) -> None:
     """Serve all runs and weeks of the store as pages: /, /run/ID[/ATTEMPT], /week/2026-W32.

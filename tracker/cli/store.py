@@ -1,9 +1,10 @@
-"""`tracker store`: look at the store and at what may be used of it, rebuild, export, pull or push it."""
+"""`tracker store`: look at the store and at what may be used of it, refresh, rebuild, export, pull or push it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +32,7 @@ WHERE is one of
 
 @click.group(epilog="\b\nExample:\n  tracker store info")
 def command() -> None:
-    """Look at, rebuild, export, pull or push the store."""
+    """Look at, refresh, rebuild, export, pull or push the store."""
 
 
 def place_options(command: Command) -> Command:
@@ -48,7 +49,7 @@ def place_options(command: Command) -> Command:
 
 @command.command(epilog="\b\nExample:\n  tracker store info --store demo/tracker.duckdb")
 @store_options
-def info(store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def info(store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
     """Say what the store holds."""
     from tracker import jobs
     from tracker.cli import summary
@@ -58,7 +59,7 @@ def info(store: Path, archive: Path | None, withdrawals: Path | None) -> None:
 
 @command.command(epilog="\b\nExample:\n  tracker store rebuild")
 @store_options
-def rebuild(store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def rebuild(store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
     """Make the database again from the archive, and put it in the place of the old one."""
     from tracker import jobs
     from tracker.cli import summary
@@ -69,13 +70,48 @@ def rebuild(store: Path, archive: Path | None, withdrawals: Path | None) -> None
         raise click.exceptions.Exit(1)
 
 
+REFRESH = """\b
+Examples:
+  tracker store refresh --archive s3://sweeps/tracker
+  tracker store refresh --archive s3://sweeps/tracker --since 2026-10-01
+"""
+
+
+@command.command(epilog=REFRESH)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"]),
+    help="Only runs of which a file was written since (UTC): all that started since are among them.",
+)
+@click.option("--newest", type=click.IntRange(min=1), metavar="N", help="Only the N runs with the highest numbers.")
+@store_options
+def refresh(
+    since: datetime | None, newest: int | None, store: Path, archive: Path | str | None, withdrawals: Path | None
+) -> None:
+    """Load what the archive has and the database has not.
+
+    A part may do for one comparison in CI. The store remembers which part: landing keeps to it, reports say that the
+    rest was not compared, and what needs the whole history refuses. Without --since and --newest everything is loaded.
+    """
+    from store.depot import Choice
+    from tracker import jobs
+    from tracker.cli import summary
+
+    choice = Choice(since.replace(tzinfo=since.tzinfo or UTC) if since else None, newest)
+    where = jobs.Where.of(store, archive, withdrawals)
+    loaded = jobs.refresh(where, choice)
+    click.echo(summary.caught_up(loaded))
+    if loaded.broken or loaded.unlisted:
+        raise click.exceptions.Exit(1)
+
+
 @command.command(epilog="\b\nExample:\n  tracker store export --into ./tidy --format csv")
 @click.option("--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write to.")
 @click.option("--format", "form", type=click.Choice(FORMS), default="parquet", show_default=True)
 @click.option("--with-withdrawn", is_flag=True, help="Also what was withdrawn, told by a column `withdrawn`.")
 @store_options
 def export(
-    into: Path, form: str, with_withdrawn: bool, store: Path, archive: Path | None, withdrawals: Path | None
+    into: Path, form: str, with_withdrawn: bool, store: Path, archive: Path | str | None, withdrawals: Path | None
 ) -> None:
     """Write the points and the scores that count as tidy files."""
     from tracker import jobs
@@ -88,7 +124,7 @@ def export(
 @command.command(epilog="\b\nExamples:\n  tracker store states\n  tracker store states 27489075807")
 @click.argument("run", type=int, required=False)
 @store_options
-def states(run: int | None, store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def states(run: int | None, store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
     """Say which rows may be used: official or not, valid or not, with every reason.
 
     For one RUN, or for all of them, newest first. Whether two rows are comparable is a question of two sides:
@@ -102,7 +138,7 @@ def states(run: int | None, store: Path, archive: Path | None, withdrawals: Path
 
 @command.command(epilog="\b\nExample:\n  tracker store withdrawn --withdrawals withdrawals.yaml")
 @store_options
-def withdrawn(store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def withdrawn(store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
     """Say what each withdrawal takes out of the store, and which stored comparisons cited it."""
     from tracker import jobs
     from tracker.cli import summary
@@ -122,7 +158,9 @@ Examples:
 @command.command(epilog=PULL)
 @place_options
 @store_options
-def pull(place: str, repo: str | None, api: str, store: Path, archive: Path | None, withdrawals: Path | None) -> None:
+def pull(
+    place: str, repo: str | None, api: str, store: Path, archive: Path | str | None, withdrawals: Path | None
+) -> None:
     """Bring what WHERE has and the archive lacks, then the database up to date.
 
     Each file is checked against its name; nothing here is deleted or written over. Pulling again goes on.
@@ -154,7 +192,13 @@ Examples:
 @click.option("--send", is_flag=True, help="Push to a release; without it what would be pushed is printed.")
 @store_options
 def push(
-    place: str, repo: str | None, api: str, send: bool, store: Path, archive: Path | None, withdrawals: Path | None
+    place: str,
+    repo: str | None,
+    api: str,
+    send: bool,
+    store: Path,
+    archive: Path | str | None,
+    withdrawals: Path | None,
 ) -> None:
     """Put what the archive has and WHERE lacks there: files of runs and of findings.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reports.escapes import clean
@@ -118,7 +118,21 @@ def caught_up(loaded: Loaded) -> str:
     """What the database took over."""
     landed = loaded.landed
     lines = [f"loaded {_count(loaded.files, 'file')}: {landed.points} points, {landed.scores} scores"]
-    return "\n".join(lines + [f"left out: {flaw}" for flaw in loaded.broken])
+    if loaded.left_out:
+        lines.append(f"not chosen: {_count(loaded.left_out, 'file')} (tracker store refresh brings them)")
+    lines += [f"left out: {flaw}" for flaw in loaded.broken]
+    return "\n".join(lines + _unlisted(loaded.unlisted))
+
+
+def _unlisted(names: Sequence[str]) -> list[str]:
+    """What landed and is not in the bucket's list: kept, and no reason to forget anything."""
+    if not names:
+        return []
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return [
+        f"in the database, not listed in the archive: {names[0]}{more}; the list was behind, or somebody deleted files:"
+        " refresh again, and if it stays, push the copies back (docs/archive.md)"
+    ]
 
 
 def _size(number: int) -> str:
