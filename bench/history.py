@@ -1,4 +1,6 @@
-"""How long the re-analysis of a whole store takes, in one process and in several: its series, repeated to a number.
+"""How long the re-analysis of a whole store takes in one process: its series, repeated to a number.
+
+`python -m bench.cluster` shares it among processes and nodes.
 
 python -m bench.history                        the lab sweeps (100 runs a curve), repeated to 460 series
 python -m bench.history --series 20000 PATH... these files, repeated to 20,000 series
@@ -41,26 +43,17 @@ def repeated(past: Past, series: int) -> Past:
     return replace(past, history=pl.concat(named), series=known)
 
 
-def _timed(past: Past, workers: int) -> tuple[float, int]:
-    begun = time.perf_counter()
-    told = sum(1 for _ in chronicles(past, METRICS, workers=workers))
-    return time.perf_counter() - begun, told
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path, default=[LAB])
     parser.add_argument("--series", type=int, default=460)
     asked = parser.parse_args()
     past = repeated(landed(asked.paths), asked.series)
-    cores = len(os.sched_getaffinity(0))
-    alone, told = _timed(past, 1)
-    print(
-        f"{past.history['series'].n_unique():,} series, {told:,} curves by metric, one process: {alone:.1f} s",
-        flush=True,
-    )
-    shared, _ = _timed(past, cores)
-    print(f"{cores} processes: {shared:.1f} s, {shared / alone:.2f} of the time of one")
+    begun = time.perf_counter(), time.process_time()
+    told = sum(1 for _ in chronicles(past, METRICS))
+    wall, processor = time.perf_counter() - begun[0], time.process_time() - begun[1]
+    print(f"{past.history['series'].n_unique():,} series, {told:,} curves by metric: {wall:.1f} s", end="")
+    print(f" ({processor:.1f} s of processor, {1000 * processor / told:.0f} ms for each)")
 
 
 if __name__ == "__main__":

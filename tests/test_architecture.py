@@ -19,6 +19,7 @@ OWNERS: Mapping[str, frozenset[str]] = {
     "altair": frozenset({"reports.charts"}),
     "vl_convert": frozenset({"reports.charts"}),
     "PIL": frozenset({"reports.charts"}),
+    "ray": frozenset({"tracker.clusters"}),
     "gettext": frozenset({"reports.language"}),
     "smtplib": frozenset({"reports.channels.smtp"}),
 }

@@ -123,16 +123,6 @@ def test_departures_of_one_gpu_that_overlap_are_one_episode() -> None:
     assert episode.effect == pytest.approx(-0.357, abs=0.02)
 
 
-def test_processes_that_share_the_work_answer_alike_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracker.chronicle.TOGETHER", 1)
-    speeds = (("a", 0.9), ("b", 1.0), ("c", 1.1))
-    frames = [nights(5, curve=name) for name, _ in speeds]
-    frames += [nights(3, NEW, start=5, speed=speed, curve=name) for name, speed in speeds]
-    alone = list(chronicles(past(*frames)))
-    assert [len(one.shifts) for one in alone] == [1, 0, 1]
-    assert repr(list(chronicles(past(*frames), workers=2))) == repr(alone)
-
-
 def test_an_image_is_told_with_all_curves_that_took_it() -> None:
     frames = [nights(5, curve=name) for name in "abc"]
     frames += [nights(3, NEW, start=5, speed=speed, curve=name) for name, speed in (("a", 0.9), ("b", 1.0), ("c", 1.1))]

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from store import images
+from store import archive, images
 from store.chronicles import Chronicle, Episode, Introduction, Spread
+from store.depot import Depot, is_bucket
 from store.duck import Store
 from store.identity import curve_key
-from store.records import Trouble
-from tracker import chronicle, filters, reproducibility, sides
+from store.records import RunKey, Trouble, Withdrawal
+from tracker import chronicle, filters, reproducibility, sides, workers
 from tracker.chronicle import Past
 from tracker.events import EVENTS, Event, span
+from tracker.filters import Filters
 from tracker.jobs import Where
 from tracker.judge.learn import learn
 from tracker.settings import Settings
+from tracker.stats.noise import Scales
+from tracker.workers import ALONE, Crew
 
 MANY = 2_000
 """Curves times metrics from which several processes pay for their start (a second each)."""
+
+PORTION = 64
+"""Curves times metrics that are given out together, at least: some seconds of work."""
+
+
+_NOTHING = "no official run measured that in that time: widen the filters, or see `tracker store states`"
+_RELEASE = "release:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +55,31 @@ class Asked:
     events: tuple[Event, ...] = EVENTS
 
 
-def history(asked: Asked, where: Where, workers: int = 1) -> list[Chronicle]:
-    """The chronicles of the curves asked for, in the order of their keys; many are shared among the workers."""
-    known, newest = _read(asked, where)
-    if known.history["curve"].n_unique() * len(asked.metrics) < MANY:
-        workers = 1
-    anchor = None if asked.anchor is None else _anchor(asked.anchor, known.history, newest)
-    told = chronicle.chronicles(known, asked.metrics, anchor, workers)
+def history(asked: Asked, where: Where, crew: Crew = ALONE) -> list[Chronicle]:
+    """The chronicles of the curves asked for, in the order of their keys.
+
+    Where they are many, or a cluster was named, the crew shares them: each worker reads the archive's files of its
+    curves. No answer depends on who gave it.
+    """
+    with _opened(asked, where) as store:
+        view = _view(asked, where, store)
+        portions = _portions(view, store, crew)
+        source = _source(where, portions, crew) if portions else None
+        if source is None:
+            told = list(_of_all(view, store))
+        else:
+            ready = replace(_settled(view, store), archive=source)
+    if source is not None:
+        told = list(chain.from_iterable(workers.map(partial(_of_portion, ready), portions, crew)))
+    if not told:
+        raise Trouble(_NOTHING)
     return sorted(told, key=lambda one: (one.config, one.curve, one.metric))
 
 
 def past(asked: Asked, where: Where) -> Past:
     """What the store holds of the series asked for."""
-    return _read(asked, where)[0]
+    with _opened(asked, where) as store:
+        return _past(_view(asked, where, store), store)
 
 
 def environment(told: Sequence[Chronicle]) -> list[Episode]:
@@ -61,9 +87,9 @@ def environment(told: Sequence[Chronicle]) -> list[Episode]:
     return chronicle.episodes(told)
 
 
-def introductions(asked: Asked, where: Where, workers: int = 1) -> list[Introduction]:
+def introductions(asked: Asked, where: Where, crew: Crew = ALONE) -> list[Introduction]:
     """Which image came when, over all configs that took it."""
-    return chronicle.introductions(history(asked, where, workers))
+    return chronicle.introductions(history(asked, where, crew))
 
 
 def spreads(asked: Asked, where: Where, by: str) -> tuple[list[Spread], list[Episode]]:
@@ -72,8 +98,8 @@ def spreads(asked: Asked, where: Where, by: str) -> tuple[list[Spread], list[Epi
     return found, chronicle.episodes(told)
 
 
-def _read(asked: Asked, where: Where) -> tuple[Past, datetime]:
-    """The rows asked for with what must be known of them, and when the newest run of the store started."""
+@contextmanager
+def _opened(asked: Asked, where: Where) -> Iterator[Store]:
     known = chronicle.judged_metrics()
     for name in asked.metrics:
         if name not in known:
@@ -81,33 +107,142 @@ def _read(asked: Asked, where: Where) -> tuple[Past, datetime]:
     with sides.opened(where.store, where.archive, where.withdrawn()) as store:
         if store is None:
             raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
-        return _rows(asked, store)
+        yield store
 
 
-def _rows(asked: Asked, store: Store) -> tuple[Past, datetime]:
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What is asked, as it is for every portion: it travels to the workers, so it holds no measurement."""
+
+    asked: Asked
+    archive: Path | str
+    withdrawn: tuple[Withdrawal, ...]
+    now: datetime
+    """When the newest run of the store started."""
+    wanted: Filters
+    images: ConfigHistory | None
+    scales: Scales | None = None
+    anchor: datetime | None = None
+
+
+def _view(asked: Asked, where: Where, store: Store) -> _View:
     newest = store.newest_run()
     now = newest.started_at if newest is not None else datetime.now(UTC)
     wanted = filters.filters(asked.filters, asked.since, asked.until, now)
-    series = wanted.series(store.series())
-    found = store.history(sorted({curve_key(one) for one in series.values()}), asked.metrics)
-    rows = found.filter(pl.col("official") & pl.col("series").is_in(list(series)))
-    if wanted.since is not None:
-        rows = rows.filter(pl.col("started_at") >= wanted.since)
-    if wanted.until is not None:
-        rows = rows.filter(pl.col("started_at") < wanted.until)
+    known = None if asked.config_history is None else read_config_history(asked.config_history)
+    scales = sides.with_learned_scales(Settings(), store).scales
+    return _View(asked, where.archive, where.withdrawn(), now, wanted, known, scales)
+
+
+def _of_all(view: _View, store: Store) -> Iterator[Chronicle]:
+    known = _past(view, store)
+    return chronicle.chronicles(known, view.asked.metrics, _anchor(view, known.history))
+
+
+def _past(view: _View, store: Store) -> Past:
+    series = view.wanted.series(store.series())
+    rows = _rows(view, store, series, sorted({curve_key(one) for one in series.values()}))
     if rows.is_empty():
-        raise Trouble("no official run measured that in that time: widen the filters, or see `tracker store states`")
-    if asked.config_history is not None:
-        rows = with_images(rows, read_config_history(asked.config_history))
-    settings = sides.with_learned_scales(Settings(), store)
-    return Past(rows, series, settings.scales or learn(rows, settings), asked.events), now
+        raise Trouble(_NOTHING)
+    return Past(rows, series, view.scales or learn(rows, Settings()), view.asked.events)
 
 
-def _anchor(text: str, history: pl.DataFrame, newest: datetime) -> datetime:
+def _rows(view: _View, store: Store, series: Collection[str], curves: Collection[str]) -> pl.DataFrame:
+    """The official rows of some series in the time asked for."""
+    found = store.history(curves, view.asked.metrics)
+    rows = found.filter(pl.col("official") & pl.col("series").is_in(list(series)))
+    if view.wanted.since is not None:
+        rows = rows.filter(pl.col("started_at") >= view.wanted.since)
+    if view.wanted.until is not None:
+        rows = rows.filter(pl.col("started_at") < view.wanted.until)
+    return rows if view.images is None or rows.is_empty() else with_images(rows, view.images)
+
+
+# ---------------------------------------------------------------- shared among workers
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """Curves that one worker tells, by what it has to read."""
+
+    curves: tuple[str, ...]
+    files: tuple[str, ...]
+    official: tuple[RunKey, ...]
+    """The runs of these files that are official: the database has decided that when they landed."""
+
+    def __str__(self) -> str:
+        return f"{self.curves[0]} and {len(self.curves) - 1} more curves"
+
+
+def _portions(view: _View, store: Store, crew: Crew) -> tuple[_Portion, ...]:
+    """What to give out; nothing where this process does it alone."""
+    metrics = len(view.asked.metrics)
+    curves = sorted({curve_key(one) for one in view.wanted.series(store.series()).values()})
+    if crew.is_alone or (crew.cluster is None and len(curves) * metrics < MANY):
+        return ()
+    official = [RunKey(*row) for row in store.runs().filter("official").select("id", "attempt").iter_rows()]
+    made = (_portion(store, some, official) for some in _together(curves, metrics))
+    return tuple(one for one in made if one.files)
+
+
+def _source(where: Where, portions: Iterable[_Portion], crew: Crew) -> Path | str | None:
+    """Where workers find the files; None where a folder lacks some that the database has, which then must do."""
+    if crew.cluster is not None:
+        return where.archive if is_bucket(where.archive) else Path(where.archive).resolve()
+    here = Depot.at(where.archive, where.store).root
+    if all((here / name).exists() for portion in portions for name in portion.files):
+        return here
+    return where.archive if is_bucket(where.archive) else None
+
+
+def _together(curves: Sequence[str], metrics: int) -> Iterator[list[str]]:
+    """Curves in portions that hold all kin of each."""
+    portion: list[str] = []
+    for _, alike in groupby(curves, chronicle.kin):
+        portion += alike
+        if len(portion) * metrics >= PORTION:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
+
+
+def _portion(store: Store, curves: Sequence[str], official: Iterable[RunKey]) -> _Portion:
+    files = store.files_of(curves)
+    ids = {file.run.id for file in archive.files_among(files, Path())}
+    return _Portion(tuple(curves), files, tuple(key for key in official if key.id in ids))
+
+
+def _settled(view: _View, store: Store) -> _View:
+    """With the noise and the anchor, which are of all curves: read here only where the store has not learned them."""
+    is_known = view.scales is not None and not (view.asked.anchor or "").startswith(_RELEASE)
+    known = None if is_known else _past(view, store)
+    scales = view.scales if known is None else known.scales
+    return replace(view, scales=scales, anchor=_anchor(view, None if known is None else known.history))
+
+
+def _of_portion(view: _View, portion: _Portion) -> list[Chronicle]:
+    """The chronicles of some curves, read straight from the files of the archive."""
+    official = frozenset(portion.official)
+    with Store.of_files(
+        view.archive, portion.files, official=lambda run: run.key in official, withdrawn=view.withdrawn
+    ) as store:
+        series = view.wanted.series(store.series())
+        rows = _rows(view, store, series, portion.curves)
+    assert view.scales is not None
+    known = Past(rows, series, view.scales, view.asked.events)
+    return list(chronicle.chronicles(known, view.asked.metrics, view.anchor))
+
+
+# ---------------------------------------------------------------- since when
+
+
+def _anchor(view: _View, history: pl.DataFrame | None) -> datetime | None:
     """A time, or the last run of the first image whose reference holds the text (`release:v0.5.9`)."""
-    if not text.startswith("release:"):
-        return filters.moment(text, newest)
-    word = text.removeprefix("release:")
+    text = view.asked.anchor
+    if text is None or history is None or not text.startswith(_RELEASE):
+        return None if text is None else filters.moment(text, view.now)
+    word = text.removeprefix(_RELEASE)
     found = history.filter(pl.col("image").str.contains(word, literal=True))["started_at"].max()
     if not word or not isinstance(found, datetime):
         raise Trouble(f"no image of these runs has {word!r} in its name: write release:TAG, a day, or 8w")

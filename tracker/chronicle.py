@@ -8,11 +8,9 @@ alike is not taken for a change of any image.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice, pairwise, repeat
-from multiprocessing import get_context
+from itertools import groupby, islice, pairwise
 
 import numpy as np
 import polars as pl
@@ -34,7 +32,7 @@ ALPHA = 0.02
 """Error rate with which a comparison of two runs calls a curve (`settings.LIMITS`)."""
 
 TOGETHER = 256
-"""Curves whose further runs are tried in one call of the core."""
+"""Curves whose further runs are tried in one call of the core, at most."""
 
 FEW = 3
 """Runs of an image that comes back, before it is held against itself."""
@@ -72,20 +70,22 @@ class Past:
 
 
 def chronicles(
-    past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None, workers: int = 1
+    past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None
 ) -> Iterator[Chronicle]:
-    """Every curve of a history under every metric; `anchor` asks for drift since then.
+    """Every curve of a history under every metric; `anchor` asks for drift since then."""
+    for _, alike in groupby(lanes(past, metrics), lambda lane: kin(lane.curve.key)):
+        while part := list(islice(alike, TOGETHER)):
+            yield from _together(part, anchor)
 
-    `workers` processes share the work, with the same answers in the same order. Each imports the caller's main
-    module, so a script that asks for more than one keeps its own start under `if __name__ == "__main__"`.
+
+def kin(curve: str) -> str:
+    """The curves that are worked on together, in whatever company: those of one model, GPU, framework, precision and
+    speculation. The last bits of a number may depend on what else stands in an array.
+
+    >>> kin("dsr1 h200 sglang fp8 none 8192/1024 tp8")
+    'dsr1 h200 sglang fp8 none'
     """
-    waiting = iter(lanes(past, metrics))
-    parts = iter(lambda: list(islice(waiting, TOGETHER)), [])
-    if workers == 1:
-        yield from chain.from_iterable(map(_together, parts, repeat(anchor)))
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from chain.from_iterable(pool.map(_together, parts, repeat(anchor)))
+    return " ".join(curve.split(" ", 5)[:5])
 
 
 def _together(some: Sequence[Lane], anchor: datetime | None) -> list[Chronicle]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question, workers
+from tracker.cli.options import cluster_option
+from tracker.cli.past import FILTERS, asked_options, put, question, shared
 
 EPILOG = f"""{FILTERS}
 \b
@@ -20,6 +21,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("filters", nargs=-1, metavar="[KEY|FILTER]...")
 @click.option("--anchor", metavar="TIME", help="Look for slow drift since: a day, 8w, or release:TAG.")
+@cluster_option
 @asked_options
 def command(filters: tuple[str, ...], anchor: str | None, **given: Any) -> None:
     """Tell the history of curves: images, steps, environment, the last good run."""
@@ -27,6 +29,7 @@ def command(filters: tuple[str, ...], anchor: str | None, **given: Any) -> None:
     from tracker import annals
 
     asked, where = question(filters, given, anchor)
-    told = annals.history(asked, where, workers())
+    with shared(given) as crew:
+        told = annals.history(asked, where, crew)
     moved = annals.environment(told)
     put(lambda: words.as_json(curves=told, environment=moved), words.history(told, moved), given)

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question, workers
+from tracker.cli.options import cluster_option
+from tracker.cli.past import FILTERS, asked_options, put, question, shared
 
 EPILOG = f"""{FILTERS}
 \b
@@ -19,6 +20,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("filters", nargs=-1, metavar="[KEY|FILTER]...")
 @click.option("--upstream", metavar="TEXT", help="Only images whose name holds TEXT, as texts for an upstream issue.")
+@cluster_option
 @asked_options
 def command(filters: tuple[str, ...], upstream: str | None, **given: Any) -> None:
     """Tell which image came when and what its curves did, per framework and kind of GPU."""
@@ -27,7 +29,8 @@ def command(filters: tuple[str, ...], upstream: str | None, **given: Any) -> Non
     from tracker import annals
 
     asked, where = question(filters, given)
-    found = annals.introductions(asked, where, workers())
+    with shared(given) as crew:
+        found = annals.introductions(asked, where, crew)
     if upstream is None:
         put(lambda: words.as_json(images=found), words.images(found), given)
         return

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from tracker.workers import Crew
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,6 +77,24 @@ def events_option(command: Command) -> Command:
         show_envvar=True,
         help="Events of the test harness beside the shipped ones (docs/events.md).",
     )(command)
+
+
+def cluster_option(command: Command) -> Command:
+    """`--cluster ADDRESS`: a Ray cluster that does the work."""
+    return click.option(
+        "--cluster",
+        metavar="auto|[ray://]HOST:PORT",
+        envvar="TRACKER_CLUSTER",
+        show_envvar=True,
+        help="Share the work on this Ray cluster (docs/cluster.md).  [default: processes of this machine]",
+    )(command)
+
+
+def crew(cluster: str | None, watch: Callable[[int], None]) -> Crew:
+    """Who does the work: the cluster that was named, else a process for each processor."""
+    from tracker.workers import Crew, processors
+
+    return Crew(processors(), cluster, lambda said: click.echo(f"tracker: {said}", err=True), watch)
 
 
 def known_events(events: Path | None) -> Any:

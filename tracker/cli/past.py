@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tracker.cli.options import events_option, known_events, language_option, store_options
+from tracker.cli.options import crew, events_option, known_events, language_option, store_options
 
 if TYPE_CHECKING:
     from reports.blocks import Block
     from tracker.annals import Asked
     from tracker.jobs import Where
+    from tracker.workers import Crew
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,12 +53,6 @@ def asked_options(command: Command) -> Command:
     return command
 
 
-def workers() -> int:
-    """Processes that may share the work: one for each processor that this one may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
-
-
 def question(filters: Sequence[str], given: Mapping[str, Any], anchor: str | None = None) -> tuple[Asked, Where]:
     """What the options ask, and of which store."""
     from tracker.annals import Asked
@@ -67,6 +62,15 @@ def question(filters: Sequence[str], given: Mapping[str, Any], anchor: str | Non
     span = given["since"], given["until"]
     asked = Asked(tuple(filters), *span, anchor, given["metrics"], given["config_history"], events)
     return asked, Where.of(given["store"], given["archive"], given["withdrawals"])
+
+
+@contextmanager
+def shared(given: Mapping[str, Any]) -> Iterator[Crew]:
+    """Who does the work, with a line on a terminal that counts its portions."""
+    from tracker.cli import progress
+
+    with progress.watching("portions of curves told") as watch:
+        yield crew(given["cluster"], watch)
 
 
 def put(as_json: Callable[[], str], blocks: Sequence[Block], given: Mapping[str, Any]) -> None:

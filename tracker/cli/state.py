@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from tracker.cli.past import FILTERS, asked_options, put, question, workers
+from tracker.cli.options import cluster_option
+from tracker.cli.past import FILTERS, asked_options, put, question, shared
 
 EPILOG = f"""{FILTERS}
 \b
@@ -17,6 +18,7 @@ Example:
 
 @click.command(epilog=EPILOG)
 @click.argument("filters", nargs=-1, required=True, metavar="KEY [FILTER]...")
+@cluster_option
 @asked_options
 def command(filters: tuple[str, ...], **given: Any) -> None:
     """Tell the state of one config: newest run, image, level beside the last good one, what a run can show."""
@@ -24,5 +26,6 @@ def command(filters: tuple[str, ...], **given: Any) -> None:
     from tracker import annals
 
     asked, where = question(filters, given)
-    told = annals.history(asked, where, workers())
+    with shared(given) as crew:
+        told = annals.history(asked, where, crew)
     put(lambda: words.as_json(curves=told), words.state(told), given)
