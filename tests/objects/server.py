@@ -53,7 +53,14 @@ def _command(folder: Path, ports: list[int]) -> list[str]:
     names = "master.port master.port.grpc volume.port volume.port.grpc filer.port filer.port.grpc s3.port s3.port.grpc"
     places = [f"-{name}={port}" for name, port in zip(names.split(), ports, strict=True)]
     sizes = ["-volume.max=500", "-master.volumeSizeLimitMB=64", "-master.volumePreallocate=false"]
-    services = ["-filer", "-s3", f"-s3.config={config}", "-s3.autoCreateBucket=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    services = [
+        "-filer",
+        "-s3",
+        f"-s3.config={config}",
+        "-s3.autoCreateBucket=false",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+    ]
     sockets = [f"-filer.localSocket={folder / 'filer.sock'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
     # Without this word it tells its maker how it is used.
     quiet = ["-master.telemetry=false"]
