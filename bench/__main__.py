@@ -23,6 +23,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("what weeks announce of simulated stories", ("bench.weeks", "--story", "5"), None),
     ("the history of a whole store", ("bench.history",), None),
     ("time to find claims in hostile texts", ("bench.claims",), None),
+    ("time of the grammars of names in hostile texts", ("bench.grammars",), None),
     ("landing points that are in memory", ("bench.ingest",), None),
     ("2,000 points whose layouts changed in half of the groups: compare and plan", ("bench.reshaped",), None),
     ("growth from 10^4 to 10^6 points, plain databases beside it", ("bench.growth",), None),

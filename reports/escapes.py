@@ -36,21 +36,31 @@ _FORMULA = re.compile(r"^\s*[=+\-@\t\r]")
 
 @lru_cache(maxsize=65536)
 def clean(text: str) -> str:
-    r"""One line of visible text: blanks for line breaks, nothing for controls and marks that turn the direction.
+    r"""One line of visible text: blanks for line breaks; what nobody sees, or what turns the direction, as its escape.
 
-    >>> clean("a\r\nb\x1b[31m\u202ec")
-    'a  b[31mc'
+    Left out it would make two names look as one.
+
+    >>> print(clean("a\r\nb\x1b[31m\u202ec"))
+    a  b\x1b[31m\u202ec
     """
-    spaced = "".join(" " if c in "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)
-    shown = "".join(c for c in spaced if unicodedata.category(c) not in _UNSHOWN and not _turns(c))
+    head = text[: LONGEST + 1]
+    shown = head if head.isascii() and head.isprintable() else "".join(map(_visible, head))
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
-_UNSHOWN = frozenset({"Cc", "Cs", "Co", "Cn"})
+_BREAKS = frozenset("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")
+"""Letters, marks and signs by their category that no font draws."""
 
 
-def _turns(char: str) -> bool:
-    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069" or char in "\u200e\u200f\u061c\ufeff"
+def _visible(char: str) -> str:
+    if char in _BREAKS:
+        return " "
+    if unicodedata.category(char) not in _UNSEEN and char not in _BLANK_LETTERS:
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def defuse(text: str) -> str:
@@ -80,7 +90,12 @@ def markdown(text: str) -> str:
 
 def html(text: str) -> str:
     """Text inside an element or a quoted attribute."""
-    return stdlib_html.escape(clean(text), quote=True)
+    return markup(clean(text))
+
+
+def markup(text: str) -> str:
+    """The same of a text that is clean already, and may hold marks of `defuse`."""
+    return stdlib_html.escape(text, quote=True)
 
 
 def yaml(text: str) -> str:

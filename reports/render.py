@@ -82,7 +82,7 @@ def _mail_line(text: str) -> str:
 
 
 def _mail_html(text: str) -> str:
-    return escapes.html(_mail_line(text))
+    return escapes.markup(_mail_line(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import polars as pl
 
-from store.frames import UTC_TIME, from_text, to_batch, to_frame, to_text
+from store import limits
+from store.frames import COLUMNS, UTC_TIME, from_text, to_batch, to_frame, to_text
 from store.records import Batch, Finding, RunKey
 from store.whole import write_atomically
 
@@ -129,6 +130,7 @@ def read(file: File | FindingsFile) -> pl.DataFrame:
         told = digest_of(content)
         if told != file.digest:
             raise BrokenFile(f"{file.path}: its content is {told}, not what its name says")
+        _check_size(content, str(file.path))
         return pl.read_parquet(BytesIO(content))
     except (pl.exceptions.PolarsError, OSError) as flaw:
         raise BrokenFile(f"{file.path}: cannot be read ({flaw})") from flaw
@@ -139,7 +141,24 @@ def batch(file: File) -> Batch:
 
     It equals the batch that was written, but for the order of its records and for values that were not finite.
     """
-    return to_batch(read(file))
+    return _batch(read(file), str(file.path))
+
+
+def _batch(rows: pl.DataFrame, name: str) -> Batch:
+    """The batch of a file that anybody may have written."""
+    if strange := [column for column in rows.columns if COLUMNS.get(column) not in (rows.schema[column], None)]:
+        raise BrokenFile(f"{name}: is no file of an archive (column {strange[0]} is {rows.schema[strange[0]]})")
+    try:
+        return to_batch(rows)
+    except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as flaw:
+        raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
+
+
+def _check_size(content: bytes, name: str) -> None:
+    """Rows are counted by the foot of the file: a few bytes may unpack to any number of equal rows."""
+    rows = pl.scan_parquet(BytesIO(content)).select(pl.len()).collect().item()
+    if rows > limits.ARCHIVE_FILE_ROWS:
+        raise BrokenFile(f"{name}: {rows} rows, an archive file has at most {limits.ARCHIVE_FILE_ROWS}")
 
 
 def write_findings(comparison: str, findings: Sequence[Finding], at: datetime, root: Path) -> FindingsFile:
@@ -209,12 +228,15 @@ def verify(name: str, content: bytes) -> None:
         raise BrokenFile(f"{name}: its content is {digest_of(content)}, not what its name says")
     columns = ["run_id", "attempt"] if promised.re is _NAME else ["comparison", "kept_at"]
     try:
+        _check_size(content, name)
         told = pl.read_parquet(BytesIO(content), columns=columns).unique().rows()
         names = {_folder(*row) for row in told}
     except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
     if names != {name.rpartition("/")[0]}:
         raise BrokenFile(f"{name}: holds {', '.join(sorted(names)) or 'nothing'}")
+    if promised.re is _NAME:
+        _batch(pl.read_parquet(BytesIO(content)), name)
 
 
 def _folder(of: int | str, which: int | datetime) -> str:

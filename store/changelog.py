@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import yaml
 
-from store import yamltext
+from store import limits, yamltext
 from store.plan import matching
 from store.records import Trouble
 from store.whole import write_atomically
@@ -240,6 +240,11 @@ class _Lines:
 
     def __len__(self) -> int:
         return len(self.bytes)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file, within the bound of a text of YAML."""
+    return limits.read_file(path, limits.YAML_BYTES)
 
 
 # One command reads the same bytes several times: before, after, and for the flaws of both.
@@ -542,7 +547,7 @@ def draft(entries: Sequence[Entry]) -> str:
 
 def append_file(path: Path, entries: Sequence[Entry], *, known_keys: Collection[str] | None = None) -> bytes:
     """Append to a file at once or not at all; the bytes that were added. A file that does not exist yet is begun."""
-    old = path.read_bytes() if path.exists() else b""
+    old = read_bytes(path) if path.exists() else b""
     new = append(old, entries, known_keys=known_keys)
     write_atomically(path, new)
     return new[len(old) :]

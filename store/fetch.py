@@ -311,4 +311,4 @@ def _laid(archive: Path, target: Path, name: Path) -> str:
 
 def _is_content(parts: Parts) -> bool:
     """An artifact may come from a stranger's branch: it must not say whose run it is, nor what was expected of it."""
-    return parts[-1] not in SIDECARS and not is_config(parts)
+    return parts[-1] not in SIDECARS and not is_config(parts) and not parts[-1].lower().endswith(".zip")

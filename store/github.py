@@ -16,11 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 import github
 import requests
 
+from store import limits, redirects
 from store.credentials import TIMEOUT, Credentials, Refused, Token
 from store.patience import Delay, OutOfPatience, Patience, Waiting, delay_of
 from store.records import Trouble
@@ -30,12 +31,6 @@ T = TypeVar("T")
 
 API = "https://api.github.com"
 PAGE = 100
-ARTIFACT_BYTES = 512 * 1024**2
-"""Upstream's largest result artifact has a few megabytes; logs are larger, and are not fetched."""
-HOPS = 5
-"""Redirects of one download; one is usual."""
-FILE_BYTES = 16 * 1024**2
-"""Upstream's largest config has a third of a megabyte."""
 LISTED_FILES = 1000
 """So many entries of a folder GitHub lists; the rest it leaves out without a word."""
 PATIENCE = Patience(tries=20, seconds=900.0)
@@ -271,8 +266,8 @@ class Reader:
 
         Threads may download at the same time; they share the budget.
         """
-        if artifact.size > ARTIFACT_BYTES:
-            raise TooLarge(f"{artifact.size} bytes, at most {ARTIFACT_BYTES} are fetched")
+        if artifact.size > limits.DOWNLOAD_BYTES:
+            raise TooLarge(f"{artifact.size} bytes, at most {limits.DOWNLOAD_BYTES} are fetched")
         self._read(f"artifact {artifact.id} ({artifact.name})", lambda: self._download(artifact, path))
 
     def identity(self) -> tuple[str, str | None]:
@@ -332,8 +327,8 @@ class Reader:
             content = bytearray()
             for chunk in answer.iter_content(_CHUNK):
                 content += chunk
-                if len(content) > FILE_BYTES:
-                    raise TooLarge(f"{urlsplit(address).path} has more than {FILE_BYTES} bytes")
+                if len(content) > limits.DOWNLOAD_FILE_BYTES:
+                    raise TooLarge(f"{urlsplit(address).path} has more than {limits.DOWNLOAD_FILE_BYTES} bytes")
             return bytes(content)
 
     # --- tried again within the budget ---------------------------------------------------------------------------
@@ -394,7 +389,7 @@ class Reader:
 
     def _opened(self, address: str, accept: str = "*/*") -> requests.Response:
         """The answer at the end of the redirects."""
-        for _ in range(HOPS):
+        for _ in range(limits.REDIRECTS):
             answer = self._session.get(
                 address,
                 auth=self._auth(address),
@@ -407,7 +402,7 @@ class Reader:
                 return answer
             answer.close()
             address = _moved(address, answer.headers.get("location", ""))
-        raise _Broken(f"more than {HOPS} redirects")
+        raise _Broken(f"more than {limits.REDIRECTS} redirects")
 
     def _auth(self, address: str) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
         """The token for the API alone. A function that does nothing keeps requests from looking into ~/.netrc."""
@@ -427,8 +422,8 @@ def _written(answer: requests.Response, path: Path) -> str:
     with path.open("wb") as file:
         for chunk in answer.iter_content(_CHUNK):
             size += len(chunk)
-            if size > ARTIFACT_BYTES:
-                raise TooLarge(f"more than {ARTIFACT_BYTES} bytes")
+            if size > limits.DOWNLOAD_BYTES:
+                raise TooLarge(f"more than {limits.DOWNLOAD_BYTES} bytes")
             digest.update(chunk)
             file.write(chunk)
     return digest.hexdigest()
@@ -440,10 +435,10 @@ def _origin(address: str) -> tuple[str, str | None, int | None]:
 
 
 def _moved(address: str, location: str) -> str:
-    target = urljoin(address, location)
-    if not location or urlsplit(target).scheme not in {"https", urlsplit(address).scheme}:
-        raise _Broken("a redirect that leads nowhere, or away from https")
-    return target
+    try:
+        return redirects.target(address, location)
+    except redirects.LeadsAstray as flaw:
+        raise _Broken(str(flaw)) from None
 
 
 @dataclass(frozen=True, slots=True)

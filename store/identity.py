@@ -106,7 +106,7 @@ CONFIG_PREFIXES: Mapping[str, str] = MappingProxyType({"gptoss120b": "gptoss", "
 """Families whose config keys use another word than the store."""
 
 _PRECISION_SUFFIX = re.compile(r"-(?:nv|mx)?fp[48](?:block)?$|-bf16$|-int4$")
-_RUNNER_INDEX = re.compile(r"_\d+$")
+_RUNNER_INDEX = re.compile(r"_[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def hardware(label: str) -> Hardware:
     >>> hardware("cluster:H200-dgxc"), hardware("mi355x-amd_0").gpu, hardware("b200-zeta9").gpu
     (Hardware(gpu='h200', pool='dgxc'), 'mi355x', '?b200-zeta9')
     """
-    text = label.strip().lower()
+    text = _lower(label)
     gpu, _, suffix = _RUNNER_INDEX.sub("", text.rpartition(":")[2]).partition("-")
     if gpu not in GPUS or (suffix and suffix not in POOLS | LANES):
         return Hardware(UNKNOWN + label.strip())
@@ -132,7 +132,13 @@ def hardware(label: str) -> Hardware:
 
 
 def _look_up(table: Mapping[str, str], raw: str) -> str:
-    return table.get(raw.strip().lower(), UNKNOWN + raw.strip())
+    return table.get(_lower(raw), UNKNOWN + raw.strip())
+
+
+def _lower(text: str) -> str:
+    """Small letters of ASCII alone: a Kelvin sign is no k, and a name with a look-alike in it is another name."""
+    word = text.strip()
+    return word.lower() if word.isascii() else word
 
 
 @lru_cache(maxsize=4096)
@@ -143,8 +149,9 @@ def model(prefix: str | None, path: str | None) -> str:
     ('gptoss120b', 'glm5', 'dsr1', '?glm6')
     """
     word = (prefix or "").strip()
-    if word and word.lower() != "unknown":
-        return _look_up(MODELS, _PRECISION_SUFFIX.sub("", word.lower()) if word.lower() not in MODELS else word)
+    low = _lower(word)
+    if word and low != "unknown":
+        return _look_up(MODELS, word if low in MODELS else _PRECISION_SUFFIX.sub("", low))
     served = (path or "").strip()
     return _look_up(MODEL_PATHS, served) if served else UNKNOWN
 

@@ -45,7 +45,10 @@ class Image:
 
 
 _DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$", re.IGNORECASE)
-_VERSION = re.compile(r"(?:^|[^0-9.])v?(\d+(?:\.\d+)+)(?:[._-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d+)*", re.IGNORECASE)
+_VERSION = re.compile(
+    r"(?:^|[^0-9.])v?(\d{1,18}(?:\.\d{1,18})+)(?![0-9])(?:[._-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d+)*",
+    re.IGNORECASE | re.ASCII,
+)
 _COMMIT = re.compile(r"(?:^|[-_.])g?([0-9a-f]{40}|(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12})(?=$|[-_.])")
 _DATE = re.compile(r"(?<!\d)(20\d{2}[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01]))(?:\d{4})?(?!\d)")
 _SHORT_DATE = re.compile(r"(?:nightly|dev)[-_](?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\d)")

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import yaml
 
-from store import identity, images, yamltext
+from store import identity, images, limits, yamltext
 from store.records import Layout, Place, Rejection, Role, Series
 
 
@@ -80,14 +80,16 @@ def matching(pattern: str, keys: Collection[str]) -> tuple[str, ...]:
     """
     if "*" not in pattern:
         return (pattern,) if pattern in keys else ()
-    wildcard = _wildcard(pattern)
-    return tuple(key for key in keys if wildcard.fullmatch(key))
+    least = len(pattern) - pattern.count("*")
+    able = [key for key in keys if len(key) >= least]
+    return tuple(key for key in able if _wildcard(pattern).fullmatch(key))
 
 
 @lru_cache(maxsize=256)
 def _wildcard(pattern: str) -> re.Pattern[str]:
-    # Several stars in a row say what one says, but would take exponential time to fail.
-    return re.compile(".*".join(map(re.escape, re.split(r"\*+", pattern))), re.DOTALL)
+    # Atomic: the first place where a part fits is as good as a later one, and to try them all is exponential.
+    first, *inner, last = map(re.escape, re.split(r"\*+", pattern))
+    return re.compile(first + "".join(f"(?>.*?{part})" for part in inner) + ".*" + last, re.DOTALL)
 
 
 def concurrencies(start: int, end: int) -> tuple[int, ...]:
@@ -105,7 +107,7 @@ def concurrencies(start: int, end: int) -> tuple[int, ...]:
 
 def read(paths: Iterable[Path]) -> Plan:
     """The configs of several files together; a key that stands in two files is rejected in the second."""
-    return merge(parse(path.read_bytes(), path.name) for path in paths)
+    return merge(parse(limits.read_file(path, limits.YAML_BYTES), path.name) for path in paths)
 
 
 def merge(plans: Iterable[Plan]) -> Plan:

@@ -228,7 +228,10 @@ def parse_time(text: str) -> datetime:
     ('2026-06-14T00:00:00+00:00', '2026-09-03T22:38:12+00:00')
     """
     moment = datetime.fromisoformat(text.strip())
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text!r} is no time of UTC") from None
 
 
 def _moment(obj: Mapping[str, object], field: str) -> datetime | None:

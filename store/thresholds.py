@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from types import MappingProxyType
 
 import yaml
 
-from store import identity
+from store import identity, limits, yamltext
 from store.records import Trouble
 
 
@@ -85,6 +86,8 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key that is no text", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key.value} given twice", key.start_mark)
             seen.add(key.value)
@@ -93,23 +96,37 @@ class _Loader(yaml.SafeLoader):
 
 def _decode(path: Path) -> object:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)
+        text = limits.read_file(path, limits.YAML_BYTES).decode("utf-8-sig")
+        return json.loads(text) if path.suffix == ".json" else _from_yaml(text, path)
     except OSError as flaw:
         raise CannotReadThresholds(str(path), f"cannot be opened ({flaw.strerror})", "check the path") from flaw
     except yaml.MarkedYAMLError as flaw:
         line = f"{path}:{flaw.problem_mark.line + 1}" if flaw.problem_mark else str(path)
         raise CannotReadThresholds(line, f"no valid YAML ({flaw.problem})", _SHAPE) from flaw
+    except RecursionError as flaw:
+        raise CannotReadThresholds(str(path), "is nested too deeply", _SHAPE) from flaw
+    except CannotReadThresholds:
+        raise
     except (ValueError, yaml.YAMLError) as flaw:
         raise CannotReadThresholds(str(path), f"cannot be decoded ({flaw})", _SHAPE) from flaw
 
 
+def _from_yaml(text: str, path: Path) -> object:
+    """The plain values, once the text is known to be of bounded size with its aliases written out."""
+    try:
+        yamltext.compose(text)
+    except yamltext.NotYaml as flaw:
+        line = text.count("\n", 0, flaw.index) + 1
+        raise CannotReadThresholds(f"{path}:{line}", f"no valid YAML ({flaw})", _SHAPE) from flaw
+    return yaml.load(text, _Loader)
+
+
 def _mapping(value: object, place: str, remedy: str) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise CannotReadThresholds(place, f"a mapping was expected, not {value!r}", remedy)
+        raise CannotReadThresholds(place, f"a mapping was expected, not {reprlib.repr(value)}", remedy)
     for key in value:
         if not isinstance(key, str):
-            raise CannotReadThresholds(place, f"the name {key!r} is no text", "put it in quotes")
+            raise CannotReadThresholds(place, f"the name {reprlib.repr(key)} is no text", "put it in quotes")
     return value
 
 
@@ -120,7 +137,7 @@ def _marks(value: object, place: str) -> Mapping[str, float]:
 
 def _fraction(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CannotReadThresholds(place, f"{value!r} is no number", _NUMBER)
+        raise CannotReadThresholds(place, f"{reprlib.repr(value)} is no number", _NUMBER)
     if not (math.isfinite(value) and 0 <= value <= 1):
         raise CannotReadThresholds(place, f"{value} is not between 0 and 1", _NUMBER)
     return float(value)

@@ -15,11 +15,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
-from store import identity
+from store import identity, limits
 from store.records import Expected, JobRun, Role, Series
-
-_LONGEST = 400
-"""Characters of a name that are read: GitHub shows fewer."""
 
 AGENTIC = "agentic_traces"
 FIXED = "single_turn"
@@ -86,7 +83,7 @@ def parse(name: str) -> Title | None:
     >>> parse("single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8/EP8 mtp c64").concs, parse("collect-evals / collect")
     ((64,), None)
     """
-    lane, _, text = name[:_LONGEST].rpartition(" / ")
+    lane, _, text = name[: limits.TITLE_CHARACTERS].rpartition(" / ")
     place = _lane(lane)
     words = _LEAD.sub("", text)
     tail = _EVAL.search(words)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from store import archive
+from store import archive, limits
 from store.records import Trouble
 from store.whole import write_atomically
 
-MOST_BYTES: Final = 64 * 1024**2
+MOST_BYTES: Final = limits.ARCHIVE_FILE_BYTES
 """Of one file. A run of some hundred points has tens of kilobytes."""
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import yaml
 
-from store import identity, yamltext
+from store import identity, limits, yamltext
 from store.records import Caveat, Trouble, Withdrawal
 
 KINDS: Mapping[str, str] = MappingProxyType(
@@ -87,7 +87,7 @@ POINT_FIELDS: Mapping[str, Callable[[str], str]] = MappingProxyType(
 def load(path: Path) -> tuple[Withdrawal, ...]:
     """The withdrawals of a file, in its order. Raises `CannotReadWithdrawals` with line and remedy: none is skipped."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = limits.read_file(path, limits.YAML_BYTES).decode("utf-8-sig")
     except OSError as flaw:
         raise CannotReadWithdrawals(str(path), f"cannot be opened ({flaw.strerror})", "check the path") from flaw
     except UnicodeDecodeError as flaw:

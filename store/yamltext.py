@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from store import limits
+
 # libyaml composes the 395 kB changelog in 20 ms, the pure Python loader in 330 ms.
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
@@ -61,9 +63,15 @@ class CannotQuote(ValueError):
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The node tree of one document with every scalar as it stands; None for a document without content."""
+    """The node tree of one document with every scalar as it stands; None for a document without content.
+
+    A text that is longer, deeper or, with its aliases written out, larger than `limits` allow is NotYaml: whoever walks
+    the tree may follow each alias and call itself at each level.
+    """
+    if len(text) > limits.YAML_BYTES:
+        raise NotYaml(f"more than {limits.YAML_BYTES} characters", 0)
     try:
-        return yaml.compose(text, Loader=_LOADER)
+        root = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise NotYaml(error.problem or error.context or "no YAML", mark.index if mark else 0) from error
@@ -71,6 +79,30 @@ def compose(text: str) -> yaml.Node | None:
         raise NotYaml(error.reason, error.position) from error
     except RecursionError as error:
         raise NotYaml("nested too deeply", 0) from error
+    if root is not None and not isinstance(root, yaml.ScalarNode):
+        _measure(root, {}, ())
+    return root
+
+
+def _measure(node: yaml.Node, known: dict[int, tuple[int, int]], above: tuple[int, ...]) -> tuple[int, int]:
+    """Nodes and levels from here on, each alias counted as often as it stands: without ever writing one out."""
+    here, at = id(node), node.start_mark.index
+    if here in above:
+        raise NotYaml("an alias inside of what it stands for", at)
+    if len(above) >= limits.YAML_DEPTH:
+        raise NotYaml(f"nested too deeply, more than {limits.YAML_DEPTH} levels", at)
+    if here not in known:
+        mapped = isinstance(node, yaml.MappingNode)
+        inner = [one for pair in node.value for one in pair] if mapped else node.value
+        sizes = [_measure(one, known, (*above, here)) for one in inner if not isinstance(one, yaml.ScalarNode)]
+        nodes = 1 + len(inner) - len(sizes) + sum(size for size, _ in sizes)
+        known[here] = nodes, 1 + max((levels for _, levels in sizes), default=0)
+    nodes, levels = known[here]
+    if nodes > limits.YAML_NODES:
+        raise NotYaml(f"more than {limits.YAML_NODES} nodes with its aliases written out", at)
+    if len(above) + levels > limits.YAML_DEPTH:
+        raise NotYaml(f"nested too deeply, more than {limits.YAML_DEPTH} levels", at)
+    return nodes, levels
 
 
 def fields(node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
@@ -86,10 +118,7 @@ def values(text: str) -> dict[str, Any] | list[Any] | str:
     {'date': '2026-09-01', 'flags': ['on', '1.10']}
     """
     node = compose(text)
-    try:
-        return _plain(node) if node is not None else ""
-    except RecursionError as error:
-        raise NotYaml("nested too deeply", 0) from error
+    return _plain(node) if node is not None else ""
 
 
 def _plain(node: yaml.Node) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store import github as reading
+from store import limits
 from store.github import Access, Incomplete, NotThere, Reader, TooLarge
 from store.records import Trouble
 from tests.github import actions
@@ -200,7 +200,7 @@ def test_a_file_of_a_fork_is_read_there(hub: Actions, reader: Reader) -> None:
 
 
 def test_a_file_is_read_up_to_a_size(hub: Actions, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "FILE_BYTES", 10)
+    monkeypatch.setattr(limits, "DOWNLOAD_FILE_BYTES", 10)
     hub.committed(SHA, {"configs/a.yaml": "12345678901"})
     with pytest.raises(TooLarge, match="more than 10 bytes"):
         reader.file("configs/a.yaml", SHA)

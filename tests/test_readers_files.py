@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from store.readers import files
+from store import limits
 from tests.readers_help import bundle, found, one, put, row
 
 GOOD = json.dumps(row()).encode()
@@ -178,10 +178,10 @@ def test_an_archive_is_bounded_in_ratio_size_and_members(tmp_path, monkeypatch):
     bomb = zipped(tmp_path / "bmk_bomb.zip", {"agg_a.json": b"[" + b" " * 8_000_000 + b"]", "agg_b.json": GOOD})
     assert (concs(found(bomb)), reasons(found(bomb))) == ([64], ["archive_too_large"])
     small = zipped(tmp_path / "bmk_small.zip", {"agg_a.json": GOOD, "agg_b.json": GOOD})
-    monkeypatch.setattr(files, "UNPACKED_BYTES", len(GOOD))
+    monkeypatch.setattr(limits, "ARCHIVE_UNPACKED_BYTES", len(GOOD))
     assert reasons(found(small)) == ["archive_too_large"]
     monkeypatch.undo()
-    monkeypatch.setattr(files, "MEMBERS", 1)
+    monkeypatch.setattr(limits, "ARCHIVE_MEMBERS", 1)
     assert reasons(found(small)) == ["archive_too_large"]
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from store import fetch as fetching
-from store import github as reading
+from store import limits
 from store.fetch import NOTE, Fetched, fetch
 from store.github import Access, Reader
 from store.patience import Patience
@@ -282,7 +282,7 @@ def test_an_artifact_of_a_stranger_does_not_say_whose_run_it_is(hub: Actions, fo
 def test_an_archive_is_fetched_up_to_a_size(
     hub: Actions, folder: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
 ) -> None:
-    monkeypatch.setattr(reading, "ARTIFACT_BYTES", 1000)
+    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 1000)
     hub.uploaded(RUN, "bmk_huge", os.urandom(5000), size=size)
     found = fetched(hub, folder)
     assert [reason.partition(":")[0] for _, reason in found.unreadable] == ["archive_too_large"]

@@ -180,7 +180,11 @@ def _append(path: Path | None, entries: Sequence[changelog.Entry]) -> Path | Non
     if path is None:
         return None
     check_is_branch(path)
-    present = {block.entry.identity for block in changelog.read(path.read_bytes()).blocks} if path.exists() else set()
+    present = (
+        {block.entry.identity for block in changelog.read(changelog.read_bytes(path)).blocks}
+        if path.exists()
+        else set()
+    )
     fresh = [entry for entry in entries if entry.identity not in present]
     if fresh:
         changelog.append_file(path, fresh)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from store import yamltext
+from store import limits, yamltext
 from store.records import Trouble
 from tracker.events import DAY, EVENTS, SELECTORS, Effect, Event, Span
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 def load(path: Path) -> tuple[Event, ...]:
     """The shipped events and those of a file, which may leave the shipped ones out. Raises Trouble."""
     try:
-        return parse(path.read_text(encoding="utf-8-sig"))
+        return parse(limits.read_file(path, limits.YAML_BYTES).decode("utf-8-sig"))
     except OSError as flaw:
         raise Trouble(f"{path} cannot be read ({flaw.strerror}): name a file of events") from flaw
     except UnicodeDecodeError as flaw:

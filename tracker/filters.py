@@ -174,10 +174,17 @@ def filters(texts: Iterable[str], since: str | None, until: str | None, now: dat
     first = None if since is None else moment(since, now)
     last = None if until is None else moment(until, now)
     if last is not None and until is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", until.strip()):
-        last += timedelta(days=1)
+        last = _next_day(last)
     if first is not None and last is not None and first >= last:
         raise Trouble(f"--since {since} is not before --until {until}: turn them round")
     return Filters(conditions, first, last)
+
+
+def _next_day(day: datetime) -> datetime:
+    try:
+        return day + timedelta(days=1)
+    except OverflowError:
+        raise Trouble(f"no day comes after {day:%Y-%m-%d}: leave --until out") from None
 
 
 def moment(text: str, now: datetime) -> datetime:

@@ -36,10 +36,10 @@ def shown(value: object) -> str:
 def number(value: object) -> float | None:
     """A number or a numeric string as float, NaN and infinities included; None for everything else.
 
-    >>> number("12.5"), number(3), number(True), number("abc"), number("1_0")
-    (12.5, 3.0, None, None, None)
+    >>> number("12.5"), number(3), number(True), number("abc"), number("1_0"), number("６４")
+    (12.5, 3.0, None, None, None, None)
     """
-    if isinstance(value, str) and "_" in value:
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

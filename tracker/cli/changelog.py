@@ -77,10 +77,13 @@ def append(file: Path, candidate: str, **asked: Any) -> None:
 @MASTER
 def check(base: Path, head: Path, pull_request: int | None, masters: tuple[Path, ...]) -> None:
     """Tell what HEAD did to the entries of BASE, and exit with 1 when it did what is not allowed."""
-    from store import revisions
+    from store import changelog, revisions
 
     found = revisions.review(
-        base.read_bytes(), head.read_bytes(), known_keys=_known_keys(masters), pull_request=pull_request
+        changelog.read_bytes(base),
+        changelog.read_bytes(head),
+        known_keys=_known_keys(masters),
+        pull_request=pull_request,
     )
     for line in (*found.forbidden, *found.flaws):
         click.echo(str(line))
@@ -97,9 +100,9 @@ def check(base: Path, head: Path, pull_request: int | None, masters: tuple[Path,
 @click.option("--pull-request", type=int, required=True)
 def resolve(main: Path, branch: Path, pull_request: int) -> None:
     """Resolve a conflict at the tail: MAIN's bytes, then the entries of BRANCH's own."""
-    from store import revisions
+    from store import changelog, revisions
 
-    merged = revisions.resolve_tail(main.read_bytes(), branch.read_bytes(), pull_request=pull_request)
+    merged = revisions.resolve_tail(changelog.read_bytes(main), changelog.read_bytes(branch), pull_request=pull_request)
     click.echo(merged, nl=False)
 
 

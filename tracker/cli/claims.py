@@ -40,6 +40,7 @@ def command(
     Each answer names the points that it rests on, with the measured value beside the claimed one. Exits with 3 when
     a claim is contradicted.
     """
+    from store import limits
     from tracker import jobs, texts
     from tracker.claims import Answer
     from tracker.cli import answers
@@ -50,7 +51,8 @@ def command(
         raise click.UsageError(f"{text} is a file: give --pull-request-body {text} to read what it claims")
     question = jobs.Question(candidate, against)
     where = jobs.Where.of(store, archive, withdrawals)
-    found = texts.check_claims(text or (body.read() if body else ""), question, where)
+    said = text or (limits.read_text(body, limits.TEXT_CHARACTERS, body.name) if body else "")
+    found = texts.check_claims(said, question, where)
     click.echo(answers.FORMS[form](found))
     if any(one.answer is Answer.CONTRADICTED for one in found):
         raise click.exceptions.Exit(3)

@@ -19,8 +19,9 @@ Examples:
 def command(text: IO[str], lang: str) -> None:
     """Check numbers, links, identifiers, punctuation and terms of a text, and exit with 1 when something is wrong."""
     from reports import parity
+    from store import limits
 
-    flaws = parity.lint_text(text.read(), lang)
+    flaws = parity.lint_text(limits.read_text(text, limits.TEXT_CHARACTERS, text.name), lang)
     for flaw in flaws:
         click.echo(f"{text.name}:{flaw.line}: {flaw.code}: {flaw.detail}")
     if flaws:
