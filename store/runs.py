@@ -43,8 +43,9 @@ RENAMED = {"semianalysisai/inferencemax": "SemiAnalysisAI/InferenceX"}
 """Repositories that moved: old links redirect, so the store knows one name."""
 
 _RUN_URL = re.compile(
-    r"/(?P<repository>[^/\s]+/[^/\s]+)/actions/runs/(?P<id>\d{1,18})(?:/attempts/(?P<attempt>\d{1,6}))?"
+    r"/(?P<repository>[\w.-]+/[\w.-]+)/actions/runs/(?P<id>\d{1,18})(?:/attempts/(?P<attempt>\d{1,6}))?", re.ASCII
 )
+"""A repository has letters, digits, `_`, `-` and `.` only: its name becomes a part of links."""
 _FETCH = "fetch the run object with `gh api repos/OWNER/REPO/actions/runs/ID`"
 
 
