@@ -39,6 +39,10 @@ _FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
 """Columns of a file of findings: a row each in their order; a comparison that found nothing has one row without."""
 
 
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises of a broken file. A panic is no Exception: a few changed bytes would end the program."""
+
+
 class BrokenFile(Exception):
     """An archive file that cannot be read, or whose content is not what its name says."""
 
@@ -130,10 +134,17 @@ def read(file: File | FindingsFile) -> pl.DataFrame:
         told = digest_of(content)
         if told != file.digest:
             raise BrokenFile(f"{file.path}: its content is {told}, not what its name says")
-        _check_size(content, str(file.path))
-        return pl.read_parquet(BytesIO(content))
-    except (pl.exceptions.PolarsError, OSError) as flaw:
+    except OSError as flaw:
         raise BrokenFile(f"{file.path}: cannot be read ({flaw})") from flaw
+    return _rows(content, str(file.path))
+
+
+def _rows(content: bytes, name: str) -> pl.DataFrame:
+    try:
+        _check_size(content, name)
+        return pl.read_parquet(BytesIO(content))
+    except _UNREADABLE as flaw:
+        raise BrokenFile(f"{name}: cannot be read ({flaw})") from flaw
 
 
 def batch(file: File) -> Batch:
@@ -150,7 +161,7 @@ def _batch(rows: pl.DataFrame, name: str) -> Batch:
         raise BrokenFile(f"{name}: is no file of an archive (column {strange[0]} is {rows.schema[strange[0]]})")
     try:
         return to_batch(rows)
-    except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as flaw:
+    except (*_UNREADABLE, LookupError, ValueError, TypeError, AttributeError, RecursionError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
 
 
@@ -203,7 +214,7 @@ def read_findings(file: FindingsFile) -> tuple[str, tuple[Finding, ...]]:
         ((comparison, at),) = rows.select("comparison", "kept_at").unique().iter_rows()
         told = _findings_file(comparison, at, file.digest, file.path.parents[2])
         found = tuple(from_text(text, Finding) for text in rows["record"] if text is not None)
-    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
+    except (*_UNREADABLE, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{file.path}: holds no findings ({flaw})") from flaw
     if told != file:
         raise BrokenFile(f"{file.path}: is of another comparison or moment than its name says")
@@ -231,12 +242,12 @@ def verify(name: str, content: bytes) -> None:
         _check_size(content, name)
         told = pl.read_parquet(BytesIO(content), columns=columns).unique().rows()
         names = {_folder(*row) for row in told}
-    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
+    except (*_UNREADABLE, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
     if names != {name.rpartition("/")[0]}:
         raise BrokenFile(f"{name}: holds {', '.join(sorted(names)) or 'nothing'}")
     if promised.re is _NAME:
-        _batch(pl.read_parquet(BytesIO(content)), name)
+        _batch(_rows(content, name), name)
 
 
 def _folder(of: int | str, which: int | datetime) -> str:
