@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,31 @@ from typing import TypeAlias
 
 from reports import escapes
 from reports.language import BILINGUAL, Language, Value
+
+_ADDRESS = re.compile(r"https://[\w.-]+/[\w./:#?=&%+~@-]*", re.ASCII)
+"""An address that ends no link of Markdown and holds no blank; any other one is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Words with the address where it can be looked up."""
+
+    said: Value
+    url: str
+
+    @property
+    def address(self) -> str:
+        return self.url if _ADDRESS.fullmatch(self.url) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Facts of one cell, each on a line of its own where the form has lines in a cell."""
+
+    parts: tuple[Value | Linked, ...]
+
+
+Cell: TypeAlias = "Value | Linked | Several"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +46,10 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, or one item of a list."""
+    """A sentence, or one item of a list; `depth` sets it in below the one before."""
 
-    said: Value
+    said: Value | Linked
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +57,7 @@ class Table:
     """Rows under heads; the columns from `numbers` on stand to the right."""
 
     heads: tuple[Value, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     numbers: int = 1
 
 
@@ -49,13 +76,18 @@ def _markdown(blocks: Sequence[Block], language: Language) -> str:
 
 
 def _markdown_block(block: Block, language: Language) -> str:
-    def say(value: Value) -> str:
+    def say(value: Cell) -> str:
+        if isinstance(value, Several):
+            return "<br>".join(map(say, value.parts))
+        if isinstance(value, Linked):
+            said = language.say(value.said, escapes.markdown)
+            return f"[{said}]({value.address})" if value.address else said
         return language.say(value, escapes.markdown)
 
     if isinstance(block, Title):
         return f"{'#' * block.level} {say(block.said)}"
     if isinstance(block, Said):
-        return say(block.said)
+        return f"{'  ' * (block.depth - 1)}- {say(block.said)}" if block.depth else say(block.said)
     aligned = ["---" if place < block.numbers else "---:" for place in range(len(block.heads))]
     lines = [list(map(say, block.heads)), aligned, *(list(map(say, row)) for row in block.rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -66,13 +98,17 @@ def _plain(blocks: Sequence[Block], language: Language) -> str:
 
 
 def _plain_block(block: Block, language: Language) -> list[str]:
-    def say(value: Value) -> str:
+    def say(value: Cell) -> str:
+        if isinstance(value, Several):
+            return "; ".join(map(say, value.parts))
+        if isinstance(value, Linked):
+            return f"{language.say(value.said, escapes.plain)} {value.address}".rstrip()
         return language.say(value, escapes.plain)
 
     if isinstance(block, Title):
         return ["", say(block.said)]
     if isinstance(block, Said):
-        return [f"  {say(block.said)}"]
+        return [f"{'  ' * (block.depth + 1)}{say(block.said)}"]
     rows = [list(map(say, row)) for row in (block.heads, *block.rows)]
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return ["  " + _line(row, widths, block.numbers) for row in rows]

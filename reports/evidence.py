@@ -62,13 +62,17 @@ def _run(facts: Facts, run: Run) -> Phrase:
 
 
 def _jobs(facts: Facts) -> list[Phrase]:
-    """Jobs that passed, by lane where the jobs themselves are known; a skipped one has passed nothing."""
+    """Jobs that passed, by lane where the jobs themselves are known."""
     what = facts.coverage
-    lanes = (("throughput", what.jobs), ("eval", what.eval_jobs)) if what else ()
-    known = [_lane(name, count) for name, count in lanes if count and count.applicable]
+    return (lanes(what.jobs, what.eval_jobs) if what else []) or _by_hardware(facts)
+
+
+def lanes(jobs: LaneCount | None, eval_jobs: LaneCount | None) -> list[Phrase]:
+    """Jobs that passed; a skipped one has passed nothing, and a lane without jobs is not named."""
+    known = [_lane(name, one) for name, one in (("throughput", jobs), ("eval", eval_jobs)) if one and one.applicable]
     if len(known) > 1:
         return [phrase("It passed %(first)s and %(second)s.", first=known[0], second=known[1])]
-    return [phrase("It passed %(first)s.", first=known[0])] if known else _by_hardware(facts)
+    return [phrase("It passed %(first)s.", first=known[0])] if known else []
 
 
 def _lane(name: str, count: LaneCount) -> Phrase:

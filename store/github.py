@@ -199,9 +199,37 @@ class Reader:
         """The run objects (newest attempts) of all workflows on one head commit, newest first."""
         return self._list(_Pages(f"runs on commit {sha}", "/actions/runs", "workflow_runs", asked={"head_sha": sha}))
 
-    def pull(self, number: int) -> dict[str, Any]:
-        """The pull request object."""
-        return self._object(f"pull request {number}", f"/pulls/{number}", "number", number)
+    def pull(self, number: int, repository: str = "") -> dict[str, Any]:
+        """The pull request object, of another repository where one is named."""
+        base = f"/repos/{repository}" if repository else ""
+        return self._object(f"pull request {number}", f"/pulls/{number}", "number", number, base)
+
+    def pull_files(self, number: int) -> tuple[dict[str, Any], ...]:
+        """The files that a pull request changes, with their patches; Incomplete beyond the 3000 that GitHub lists."""
+        total = self.pull(number).get("changed_files")
+        pages = _Pages(f"files of pull request {number}", f"/pulls/{number}/files", identity="filename")
+        found = self._list(pages)
+        if total is not None and len(found) < total:
+            raise Incomplete(pages.what, tuple(one["filename"] for one in found), total)
+        return found
+
+    def reviews(self, number: int) -> tuple[dict[str, Any], ...]:
+        """The reviews of a pull request, oldest first, dismissed ones too."""
+        return self._list(_Pages(f"reviews of pull request {number}", f"/pulls/{number}/reviews"))
+
+    def merge_base(self, base: str, head: str) -> str:
+        """The commit where two commits or branches part; raises NotThere where they have none in common."""
+        what = f"where {base} and {head} part"
+        path = f"{self._base}/compare/{quote(base, safe='')}...{quote(head, safe='')}"
+
+        def told() -> str:
+            value, _ = self._get(what, path, {"per_page": 1})
+            try:
+                return str(value["merge_base_commit"]["sha"])
+            except (KeyError, TypeError):
+                raise _Broken(f"the answer does not say {what}") from None
+
+        return self._read(what, told)
 
     def pulls(self, sha: str) -> tuple[Pull, ...]:
         """The pull requests that a commit belongs to, open ones too."""
@@ -290,11 +318,11 @@ class Reader:
         )
         return value, headers
 
-    def _object(self, what: str, path: str, identity: str, number: int) -> dict[str, Any]:
+    def _object(self, what: str, path: str, identity: str, number: int, base: str = "") -> dict[str, Any]:
         """An object that says itself which one it is."""
 
         def told() -> dict[str, Any]:
-            value, _ = self._get(what, self._base + path, {})
+            value, _ = self._get(what, (base or self._base) + path, {})
             if not isinstance(value, dict) or value.get(identity) != number:
                 raise _Broken(f"the answer is not {what}")
             return value

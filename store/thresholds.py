@@ -69,15 +69,24 @@ def load(path: Path) -> Thresholds:
     Raises `CannotReadThresholds` for a file that is absent, no mapping, or holds anything but fractions: a gate that
     quietly became another gate would pass what it should stop.
     """
-    data = _mapping(_decode(path), str(path), _SHAPE)
+    try:
+        content = limits.read_file(path, limits.YAML_BYTES)
+    except OSError as flaw:
+        raise CannotReadThresholds(str(path), f"cannot be opened ({flaw.strerror})", "check the path") from flaw
+    return parse(content, str(path))
+
+
+def parse(content: bytes, place: str) -> Thresholds:
+    """The pass marks of a file that stands at `place`, as `load` reads it; `.json` at its end says the form."""
+    data = _mapping(_decode(content, place), place, _SHAPE)
     if not data:
-        raise CannotReadThresholds(str(path), "the file is empty", _SHAPE)
+        raise CannotReadThresholds(place, "the file is empty", _SHAPE)
     if not _SECTIONS & data.keys():
-        return Thresholds(_marks(data, str(path)), {}, str(path))
+        return Thresholds(_marks(data, place), {}, place)
     if extra := data.keys() - _SECTIONS:
-        raise CannotReadThresholds(f"{path}: {min(extra)}", "unknown section", _SHAPE)
-    default = _marks(data.get("default") or {}, f"{path}: default")
-    return Thresholds(default, _models(data.get("models") or {}, f"{path}: models"), str(path))
+        raise CannotReadThresholds(f"{place}: {min(extra)}", "unknown section", _SHAPE)
+    default = _marks(data.get("default") or {}, f"{place}: default")
+    return Thresholds(default, _models(data.get("models") or {}, f"{place}: models"), place)
 
 
 class _Loader(yaml.SafeLoader):
@@ -94,30 +103,28 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _decode(path: Path) -> object:
+def _decode(content: bytes, place: str) -> object:
     try:
-        text = limits.read_file(path, limits.YAML_BYTES).decode("utf-8-sig")
-        return json.loads(text) if path.suffix == ".json" else _from_yaml(text, path)
-    except OSError as flaw:
-        raise CannotReadThresholds(str(path), f"cannot be opened ({flaw.strerror})", "check the path") from flaw
+        text = content.decode("utf-8-sig")
+        return json.loads(text) if place.endswith(".json") else _from_yaml(text, place)
     except yaml.MarkedYAMLError as flaw:
-        line = f"{path}:{flaw.problem_mark.line + 1}" if flaw.problem_mark else str(path)
+        line = f"{place}:{flaw.problem_mark.line + 1}" if flaw.problem_mark else place
         raise CannotReadThresholds(line, f"no valid YAML ({flaw.problem})", _SHAPE) from flaw
     except RecursionError as flaw:
-        raise CannotReadThresholds(str(path), "is nested too deeply", _SHAPE) from flaw
+        raise CannotReadThresholds(place, "is nested too deeply", _SHAPE) from flaw
     except CannotReadThresholds:
         raise
     except (ValueError, yaml.YAMLError) as flaw:
-        raise CannotReadThresholds(str(path), f"cannot be decoded ({flaw})", _SHAPE) from flaw
+        raise CannotReadThresholds(place, f"cannot be decoded ({flaw})", _SHAPE) from flaw
 
 
-def _from_yaml(text: str, path: Path) -> object:
+def _from_yaml(text: str, place: str) -> object:
     """The plain values, once the text is known to be of bounded size with its aliases written out."""
     try:
         yamltext.compose(text)
     except yamltext.NotYaml as flaw:
         line = text.count("\n", 0, flaw.index) + 1
-        raise CannotReadThresholds(f"{path}:{line}", f"no valid YAML ({flaw})", _SHAPE) from flaw
+        raise CannotReadThresholds(f"{place}:{line}", f"no valid YAML ({flaw})", _SHAPE) from flaw
     return yaml.load(text, _Loader)
 
 

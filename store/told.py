@@ -141,7 +141,7 @@ def _configs(run: Mapping[str, Any], reader: Reader) -> tuple[dict[str, bytes], 
     places = ["", *([str(fork["full_name"])] if isinstance(fork, Mapping) and fork.get("full_name") else [])]
     for repository in places:
         try:
-            found = _masters(sha, repository, reader)
+            found = masters(sha, repository, reader)
         except NotThere:
             continue
         except (TooLarge, Incomplete) as flaw:
@@ -150,7 +150,8 @@ def _configs(run: Mapping[str, Any], reader: Reader) -> tuple[dict[str, bytes], 
     return {}, Caveat.of("unknown_commit", sha=sha)
 
 
-def _masters(sha: str, repository: str, reader: Reader) -> dict[str, bytes]:
+def masters(sha: str, repository: str, reader: Reader) -> dict[str, bytes]:
+    """The master configs at a commit by `configs/NAME`; raises NotThere, TooLarge or Incomplete."""
     for folder in CONFIGS:
         names = [name for name in reader.listing(folder, sha, repository) if _MASTER.fullmatch(name)]
         if len(names) > CONFIG_FILES:

@@ -69,23 +69,30 @@ class Asked:
 
     def absent(self, side: Side) -> Iterator[tuple[str, Expected]]:
         """The points and evals, by their key, of which the candidate holds nothing, valid or not."""
-        measured = set(side.points["series"])
+        return self.absent_of(set(side.points["series"]), side.scores)
+
+    def absent_of(self, measured: Collection[str], scores: Iterable[Score]) -> Iterator[tuple[str, Expected]]:
+        """The same of the keys of measured points and the scores that came."""
         yield from ((key, one) for key, one in self.points.items() if key not in measured)
-        came = {_place(score.series, score.task): score for score in side.scores}
+        came = {_place(score.series, score.task): score for score in scores}
         yield from ((key, one) for key, one in self.evals.items() if not _came(one, came))
 
 
 def asked(side: Side) -> Asked:
     """What the candidate's configs, changelog and labels promised."""
-    points = {series_key(one.series): one for one in reversed(side.expected) if one.task is None}
-    evals = {eval_key(one.series, one.task): one for one in reversed(side.expected) if one.task is not None}
-    wanted = (*points.values(), *evals.values())
+    adds_only = any(entry.append_only for entry in side.entries)
+    return replace(promised(side.expected, side.job_runs), adds_only=adds_only, is_whole=_is_whole(side))
+
+
+def promised(expected: Sequence[Expected], jobs: Sequence[JobRun]) -> Asked:
+    """What was expected, each point and eval once, and the jobs that stand for them."""
+    points = {series_key(one.series): one for one in reversed(expected) if one.task is None}
+    evals = {eval_key(one.series, one.task): one for one in reversed(expected) if one.task is not None}
     return Asked(
         points=MappingProxyType(dict(reversed(points.items()))),
         evals=MappingProxyType(dict(reversed(evals.items()))),
-        jobs=titles.attribute(side.job_runs, wanted),
-        adds_only=any(entry.append_only for entry in side.entries),
-        is_whole=_is_whole(side),
+        jobs=titles.attribute(jobs, (*points.values(), *evals.values())),
+        adds_only=False,
     )
 
 
@@ -294,7 +301,7 @@ def coverage(wanted: Asked, side: Side, rows: Iterable[Unmatched]) -> Coverage |
     lost = {key: _outcome(wanted.jobs.get(one))[0] for key, one in absent.items()}
     points = [verdict for key, verdict in lost.items() if key in wanted.points]
     evals = [verdict for key, verdict in lost.items() if key in wanted.evals]
-    jobs, eval_jobs = _lanes(side.job_runs)
+    jobs, eval_jobs = lanes(side.job_runs)
     return Coverage(
         expected=len(wanted.points),
         arrived=len(wanted.points) - len(points),
@@ -306,13 +313,13 @@ def coverage(wanted: Asked, side: Side, rows: Iterable[Unmatched]) -> Coverage |
         evals_failed=evals.count(Verdict.FAILED),
         evals_missing=evals.count(Verdict.MISSING),
         conclusion=side.newest.conclusion,
-        cut=sum(job.conclusion == "cancelled" for job in _last(side.job_runs)),
+        cut=sum(job.conclusion == "cancelled" for job in last_of(side.job_runs)),
         jobs=jobs,
         eval_jobs=eval_jobs,
     )
 
 
-def _last(jobs: Iterable[JobRun]) -> list[JobRun]:
+def last_of(jobs: Iterable[JobRun]) -> list[JobRun]:
     """Each job once, by the attempt that counts."""
     named: dict[str, list[JobRun]] = {}
     for job in jobs:
@@ -320,9 +327,9 @@ def _last(jobs: Iterable[JobRun]) -> list[JobRun]:
     return [job for same in named.values() for job in titles.counting(same)]
 
 
-def _lanes(jobs: Sequence[JobRun]) -> tuple[LaneCount | None, LaneCount | None]:
+def lanes(jobs: Sequence[JobRun]) -> tuple[LaneCount | None, LaneCount | None]:
     """Jobs of throughput and of evals. A skipped job applies to nothing, and has passed nothing."""
-    ran = [(titles.parse(job.name), job) for job in _last(jobs) if job.conclusion != "skipped"]
+    ran = [(titles.parse(job.name), job) for job in last_of(jobs) if job.conclusion != "skipped"]
     sweep = [job for title, job in ran if title is not None and title.is_throughput]
     evals = [job for title, job in ran if title is not None and title.is_eval]
     return (_count(sweep), _count(evals)) if jobs else (None, None)

@@ -129,14 +129,15 @@ def _jobs(found: Beside, value: object, place: str, _: Run | None) -> Beside:
         raise Flaw("jobs", "bad_value", shown(listed))
     for index, one in enumerate(listed):
         try:
-            found = replace(found, jobs=(*found.jobs, _job(_object(one))))
+            found = replace(found, jobs=(*found.jobs, job(_object(one))))
         except Flaw as flaw:
             spot = Place(place, index)
             found = _with(found, Rejection(spot, flaw.field, flaw.reason, flaw.detail, text_of(one)))
     return found
 
 
-def _job(row: Row) -> JobRun:
+def job(row: Row) -> JobRun:
+    """A job of GitHub's object; Flaw where it cannot be read."""
     name = word(row, "name")
     if not name:
         raise Flaw("name", "missing_field")

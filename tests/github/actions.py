@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from tests.github.description import Call, example
+from tests.github.description import Call, description, example
 from tests.github.server import NAME, OWNER, Answer, GitHub, Pull, _Handler, _message, _Plain, _Server, pulled
 
 SIGNATURE = "c2lnbmVkSECRET"
@@ -28,6 +28,11 @@ SHA = "c" * 40
 LISTED_COMMITS = 250
 """So many commits of a pull request GitHub lists; the rest it leaves out without a word."""
 WORKFLOW = ".github/workflows/run-sweep.yml"
+
+
+def example_of(name: str) -> dict[str, Any]:
+    """The first item of a list that GitHub gives as an example."""
+    return dict(description()["x-examples"][name][0])
 
 
 def zipped(files: Mapping[str, Any]) -> bytes:
@@ -140,6 +145,8 @@ class Actions(GitHub):
         self.files: dict[tuple[str, str], dict[str, bytes]] = {}
         """By repository and ref: the files of one commit by their paths."""
         self.app: App | None = None
+        self.parted: dict[tuple[str, str], str] = {}
+        """Where two commits part; a base that is not named parts at itself."""
 
     # what a test says
 
@@ -273,6 +280,30 @@ class Actions(GitHub):
             example("commit") | {"sha": sha, "files": []} for sha in self.pulls[number].commits[:LISTED_COMMITS]
         ]
 
+    def pull_files(self, asked: Call) -> Answer:
+        kept = self.pulls.get(int(asked["pull_number"]))
+        if kept is None:
+            raise _Plain(404, "Not Found")
+        blank = example_of("diff-entry-items") | {"status": "modified"}
+        del blank["patch"]
+        return 200, [blank | one for one in kept.files]
+
+    def reviews(self, asked: Call) -> Answer:
+        kept, shown = self.pulls[int(asked["pull_number"])], []
+        for place, one in enumerate(kept.reviews):
+            blank = example_of("pull-request-review-items")
+            blank |= {"id": 700 + place, "body": one["body"], "state": one.get("state", "APPROVED")}
+            blank |= {"submitted_at": one.get("submitted_at", "2026-06-02T00:00:00Z")}
+            blank |= {"author_association": one.get("association", "MEMBER")}
+            shown.append(blank | {"user": blank["user"] | {"login": one["login"]}})
+        return 200, shown
+
+    def compared(self, asked: Call) -> Answer:
+        base, _, head = asked["basehead"].partition("...")
+        told = example("commit-comparison") | {"files": [], "commits": []}
+        sha = self.parted.get((base, head), base)
+        return 200, told | {"merge_base_commit": told["merge_base_commit"] | {"sha": sha}}
+
     def contents(self, asked: Call) -> Answer:
         """A file or a folder at a ref; the handler chooses between the raw bytes and JSON."""
         files = self.files.get((f"{asked['owner']}/{asked['repo']}", asked.asked("ref", "main")))
@@ -378,6 +409,9 @@ ROUTES = {
     ("GET", f"{_REPO}/actions/runs/{{run_id}}/jobs"): Actions.jobs_of,
     ("GET", f"{_REPO}/pulls"): Actions.pulls_listed,
     ("GET", f"{_REPO}/pulls/{{pull_number}}/commits"): Actions.pull_commits,
+    ("GET", f"{_REPO}/pulls/{{pull_number}}/files"): Actions.pull_files,
+    ("GET", f"{_REPO}/pulls/{{pull_number}}/reviews"): Actions.reviews,
+    ("GET", f"{_REPO}/compare/{{basehead}}"): Actions.compared,
     ("GET", f"{_REPO}/contents/{{path}}"): Actions.contents,
     ("GET", f"{_REPO}/installation"): Actions.installation,
 }

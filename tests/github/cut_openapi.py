@@ -1,5 +1,6 @@
 """Cuts GitHub's OpenAPI description down to the requests that we make, in one file each: for the channel, for fetching,
-for what stands around a run (jobs, pull requests, files, the token of an app), for releases.
+for what stands around a run (jobs, pull requests, files, the token of an app), for releases, for what a pull request
+changes and who reviewed it.
 
 A file has no schema that an earlier one has.
 
@@ -51,11 +52,17 @@ RELEASES = {
     "/repos/{owner}/{repo}/releases/{release_id}/assets": ["get", "post"],
     "/repos/{owner}/{repo}/releases/assets/{asset_id}": ["get", "delete"],
 }
+PULLS = {
+    "/repos/{owner}/{repo}/pulls/{pull_number}/files": ["get"],
+    "/repos/{owner}/{repo}/pulls/{pull_number}/reviews": ["get"],
+    "/repos/{owner}/{repo}/compare/{basehead}": ["get"],
+}
 FILES = {
     "github-openapi.json": (CHANNEL, ["pull-request", "issue-comment", "check-run", "label"]),
     "github-openapi-actions.json": (ACTIONS, ["workflow-run", "artifact", "pull-request-simple"]),
     "github-openapi-around.json": (AROUND, AROUND_EXAMPLES),
     "github-openapi-releases.json": (RELEASES, ["full-repository", "release", "release-asset"]),
+    "github-openapi-pulls.json": (PULLS, ["diff-entry-items", "pull-request-review-items", "commit-comparison"]),
 }
 PROSE = {"description", "summary", "externalDocs", "x-github", "x-octokit", "examples", "example", "tags"}
 LICENCE = "MIT License, Copyright (c) 2020 Octokit contributors (npm @octokit/openapi {version}, cut down)"

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft4Validator
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
-PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-around", "-releases"))
+PATHS = tuple(_DATA / f"github-openapi{part}.json" for part in ("", "-actions", "-around", "-releases", "-pulls"))
 """Cut from one release of the description; no file has a schema that an earlier one has."""
 
 

@@ -73,6 +73,16 @@ class Pull:
     """Oldest first. GitHub lists the first 250 of them."""
     base: str = "main"
     state: str = "open"
+    base_sha: str = "b" * 40
+    title: str = "A change"
+    body: str = ""
+    author: str = "author"
+    files: list[dict[str, Any]] = field(default_factory=list)
+    """Entries of its diff: `filename`, and `status`, `patch`, `previous_filename` where they matter."""
+    more_files: int = 0
+    """Files that GitHub counts and does not list."""
+    reviews: list[dict[str, Any]] = field(default_factory=list)
+    """`login`, `body`, and `state`, `submitted_at`, `association` where they matter."""
 
 
 @dataclass
@@ -194,6 +204,8 @@ class GitHub:
         shown["url"] = f"{self._repository}/pulls/{number}"
         shown["issue_url"] = f"{self._repository}/issues/{number}"
         shown |= pulled(kept, shown) | {"merged": kept.merged, "commits": len(kept.commits)}
+        shown |= {"title": kept.title, "body": kept.body, "user": shown["user"] | {"login": kept.author}}
+        shown |= {"changed_files": len(kept.files) + kept.more_files}
         return 200, shown
 
     def list_comments(self, asked: Call, body: Any, login: str) -> Answer:
@@ -290,7 +302,7 @@ def pulled(kept: Pull, shown: Mapping[str, Any]) -> dict[str, Any]:
         "merged_at": "2026-06-14T03:00:00Z" if kept.merged else None,
         "merge_commit_sha": kept.merge_commit,
         "head": shown["head"] | {"sha": kept.head, "ref": kept.branch, "repo": told if kept.repository else None},
-        "base": shown["base"] | {"ref": kept.base},
+        "base": shown["base"] | {"ref": kept.base, "sha": kept.base_sha},
     }
 
 

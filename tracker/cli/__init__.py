@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "report": ("tracker.cli.report", "Write a comparison as a page with charts."),
         "serve": ("tracker.cli.serve", "Serve all runs and weeks of the store as pages, for reading."),
         "after-merge": ("tracker.cli.after_merge", "Judge a run of GitHub and tell it: from artifacts to comment."),
+        "evidence": ("tracker.cli.evidence", "Tell how a pull request stands by the rows of the sign-off."),
         "weekly": ("tracker.cli.weekly", "Tell a week: what moved, what stays broken, what is stale."),
         "findings": ("tracker.cli.findings", "List the changes of a store; acknowledge or dismiss them."),
         "comment": ("tracker.cli.comment", "Put the verdict into one comment of a pull request."),
