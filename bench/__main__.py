@@ -27,6 +27,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("landing points that are in memory", ("bench.ingest",), None),
     ("2,000 points whose layouts changed in half of the groups: compare and plan", ("bench.reshaped",), None),
     ("growth from 10^4 to 10^6 points, plain databases beside it", ("bench.growth",), None),
+    ("an archive in a bucket beside one in a folder, and many writers", ("bench.archive",), None),
     ("the page of 2,000 points in Chromium", ("bench.page",), None),
     ("whole processes: ingest and compare", ("bench.processes",), None),
 )

@@ -27,6 +27,7 @@ from tracker.events import EVENTS, Event, span
 from tracker.filters import Filters
 from tracker.jobs import Where
 from tracker.judge.learn import learn
+from tracker.partial import refuse
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
 from tracker.workers import ALONE, Crew
@@ -107,6 +108,7 @@ def _opened(asked: Asked, where: Where) -> Iterator[Store]:
     with sides.opened(where.store, where.archive, where.withdrawn()) as store:
         if store is None:
             raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
+        refuse(store, "a history")
         yield store
 
 

@@ -48,7 +48,7 @@ def absent(run: object, past: Store) -> Trouble:
     return Trouble(f"run {run} is not in the store: land it with `tracker ingest`{rest}")
 
 
-def refuse(store: Store, what: str) -> None:
+def refuse(store: Store | None, what: str) -> None:
     """Raises Trouble where something is told of the whole history and the store holds a part of it."""
-    if store.left_out:
+    if store is not None and store.left_out:
         raise Trouble(f"{what} needs the whole archive, and {store.left_out} files of it were left out: {_REMEDY}")

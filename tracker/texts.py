@@ -13,7 +13,7 @@ from store.identity import config_key
 from store.metrics import METRICS, POINT_METRICS, Better
 from store.plan import Plan
 from store.records import Comparison, Trouble
-from tracker import sides
+from tracker import partial, sides
 from tracker.claims import Checked, Measured, check, find_claims
 from tracker.jobs import Question, Where, compare
 from tracker.pairs import Baseline
@@ -30,6 +30,7 @@ def check_claims(text: str, question: Question, where: Where) -> tuple[Checked, 
         sides.opened(where.store, where.archive, withdrawn) as past,
         sides.candidate(question.candidate, past, (), withdrawn) as new,
     ):
+        partial.refuse(past, "a check of claims")
         before = sides.past_scores(past, new, answer.baseline, Baseline())
         return check(find_claims(text), Measured.of(answer.findings), new.scores, before)
 
