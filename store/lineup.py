@@ -100,5 +100,5 @@ def _is_plain(item: str) -> bool:
 
 
 def _is_whole(cell: str) -> bool:
-    """No condition behind a semicolon that is of all scenarios of the cell."""
-    return ";" not in cell
+    """No condition behind a semicolon that is of all scenarios of the cell; one in parentheses is of its own."""
+    return ";" not in re.sub(r"\([^)]*\)", "", cell)

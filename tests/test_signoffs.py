@@ -44,6 +44,26 @@ def test_a_checklist_without_the_phrase_is_none() -> None:
     assert [one.text for one in signoffs.template(CHECKLIST)] == list(ITEMS)
 
 
+def test_a_condition_is_of_what_it_stands_behind() -> None:
+    row = "| `{}` | {} | Single-turn 1k1k |\n"
+    head = "| Prefix | Active scenarios | Deprecated scenarios |\n|---|---|---|\n"
+    cells = {
+        "a": "Single-turn 8k1k, Agentic coding (MTP only; the other still runs)",
+        "b": "Single-turn 8k1k, Agentic coding; fp8 only",
+        "c": "Single-turn 8k1k (until 2026-08-06) - retired then",
+        "d": "- (retired, #1)",
+    }
+    found = lineup.parse(head + "".join(row.format(*pair) for pair in cells.items()))
+    assert found is not None
+    said = {name: [found.of(name, scenario)[0].value for scenario in ("8k1k", "agentic", "1k1k")] for name in cells}
+    assert said == {
+        "a": ["active", "bounded", "deprecated"],
+        "b": ["bounded", "bounded", "deprecated"],
+        "c": ["bounded", "unknown", "deprecated"],
+        "d": ["unknown", "unknown", "deprecated"],
+    }
+
+
 def test_tables_that_are_no_lineup_are_none() -> None:
     assert lineup.parse("| Model | Deprecated |\n|---|---|\n| a | b |\n") is None
     assert lineup.parse("no table") is None
