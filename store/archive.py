@@ -22,7 +22,7 @@ from pathlib import Path
 
 import polars as pl
 
-from store import limits
+from store import limits, parquet
 from store.frames import COLUMNS, UTC_TIME, from_text, to_batch, to_frame, to_text
 from store.records import Batch, Finding, RunKey
 from store.whole import write_atomically
@@ -37,10 +37,6 @@ _FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
     "record": pl.String,
 }
 """Columns of a file of findings: a row each in their order; a comparison that found nothing has one row without."""
-
-
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What polars raises of a broken file. A panic is no Exception: a few changed bytes would end the program."""
 
 
 class BrokenFile(Exception):
@@ -141,9 +137,8 @@ def read(file: File | FindingsFile) -> pl.DataFrame:
 
 def _rows(content: bytes, name: str) -> pl.DataFrame:
     try:
-        _check_size(content, name)
-        return pl.read_parquet(BytesIO(content))
-    except _UNREADABLE as flaw:
+        return parquet.read(content, limits.ARCHIVE_FILE_ROWS)
+    except parquet.NotParquet as flaw:
         raise BrokenFile(f"{name}: cannot be read ({flaw})") from flaw
 
 
@@ -161,15 +156,8 @@ def _batch(rows: pl.DataFrame, name: str) -> Batch:
         raise BrokenFile(f"{name}: is no file of an archive (column {strange[0]} is {rows.schema[strange[0]]})")
     try:
         return to_batch(rows)
-    except (*_UNREADABLE, LookupError, ValueError, TypeError, AttributeError, RecursionError) as flaw:
+    except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
-
-
-def _check_size(content: bytes, name: str) -> None:
-    """Rows are counted by the foot of the file: a few bytes may unpack to any number of equal rows."""
-    rows = pl.scan_parquet(BytesIO(content)).select(pl.len()).collect().item()
-    if rows > limits.ARCHIVE_FILE_ROWS:
-        raise BrokenFile(f"{name}: {rows} rows, an archive file has at most {limits.ARCHIVE_FILE_ROWS}")
 
 
 def write_findings(comparison: str, findings: Sequence[Finding], at: datetime, root: Path) -> FindingsFile:
@@ -214,7 +202,7 @@ def read_findings(file: FindingsFile) -> tuple[str, tuple[Finding, ...]]:
         ((comparison, at),) = rows.select("comparison", "kept_at").unique().iter_rows()
         told = _findings_file(comparison, at, file.digest, file.path.parents[2])
         found = tuple(from_text(text, Finding) for text in rows["record"] if text is not None)
-    except (*_UNREADABLE, ValueError, TypeError, AttributeError) as flaw:
+    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{file.path}: holds no findings ({flaw})") from flaw
     if told != file:
         raise BrokenFile(f"{file.path}: is of another comparison or moment than its name says")
@@ -239,15 +227,15 @@ def verify(name: str, content: bytes) -> None:
         raise BrokenFile(f"{name}: its content is {digest_of(content)}, not what its name says")
     columns = ["run_id", "attempt"] if promised.re is _NAME else ["comparison", "kept_at"]
     try:
-        _check_size(content, name)
-        told = pl.read_parquet(BytesIO(content), columns=columns).unique().rows()
+        rows = _rows(content, name)
+        told = rows.select(columns).unique().rows()
         names = {_folder(*row) for row in told}
-    except (*_UNREADABLE, ValueError, TypeError, AttributeError) as flaw:
+    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
     if names != {name.rpartition("/")[0]}:
         raise BrokenFile(f"{name}: holds {', '.join(sorted(names)) or 'nothing'}")
     if promised.re is _NAME:
-        _batch(_rows(content, name), name)
+        _batch(rows, name)
 
 
 def _folder(of: int | str, which: int | datetime) -> str:

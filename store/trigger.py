@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from store import limits
 from store.records import Trouble
 from store.runs import RunLink
 
@@ -32,8 +33,8 @@ def read(path: Path, environ: Mapping[str, str]) -> Trigger:
     `environ` holds GITHUB_REPOSITORY, and GITHUB_RUN_ID where the event is of the run that we are a job of.
     """
     try:
-        told = json.loads(path.read_bytes())
-    except (OSError, ValueError) as flaw:
+        told = json.loads(limits.read_file(path, limits.FILE_BYTES))
+    except (OSError, ValueError, RecursionError) as flaw:
         raise Trouble(f"{path} is no event of GitHub ({flaw}): name the run with --run") from None
     if not isinstance(told, dict):
         raise Trouble(f"{path} is no event of GitHub (no object): name the run with --run")

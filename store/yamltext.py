@@ -76,7 +76,11 @@ def compose(text: str) -> yaml.Node | None:
         mark = error.problem_mark or error.context_mark
         raise NotYaml(error.problem or error.context or "no YAML", mark.index if mark else 0) from error
     except yaml.reader.ReaderError as error:
-        raise NotYaml(error.reason, error.position) from error
+        # The C reader tells a place in a text of its own, which may lie far behind the end of this one.
+        strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        raise NotYaml(error.reason, strange.start() if strange else min(error.position, len(text))) from error
+    except UnicodeEncodeError as error:
+        raise NotYaml("half of a surrogate pair", error.start) from error
     except RecursionError as error:
         raise NotYaml("nested too deeply", 0) from error
     if root is not None and not isinstance(root, yaml.ScalarNode):

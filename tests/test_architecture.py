@@ -11,7 +11,7 @@ OWNERS: Mapping[str, frozenset[str]] = {
     "duckdb": frozenset({"store.duck"}),
     "github": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
     "requests": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
-    "pyarrow": frozenset({"store.buckets"}),
+    "pyarrow": frozenset({"store.buckets", "store.parquet"}),
     "click": frozenset({"tracker.cli"}),
     "jinja2": frozenset({"reports.render"}),
     "scipy": frozenset({"tracker.stats"}),

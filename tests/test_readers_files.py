@@ -211,6 +211,15 @@ def test_an_entry_is_read_in_the_artifact_spelling_with_absent_switches_off(tmp_
     )
 
 
+def test_a_changelog_that_nobody_knew_asks_for_nothing(tmp_path):
+    """The public API's row for a run without an entry: an unknown base and no keys."""
+    run = {"github_run_id": "20200037154", "created_at": "2026-06-14T04:08:16Z"}
+    told = {"workflow_run_id": "20200037154", "base_ref": "unknown", "head_ref": "unknown", "config_keys": []}
+    batch = one(tmp_path, {"runs": [run], "changelogs": [told]}, "answer.json")
+    (entry,) = batch.changelog
+    assert (entry.config_keys, entry.description, entry.base_ref, batch.rejections) == ((), (), "unknown", ())
+
+
 @pytest.mark.parametrize(
     ("value", "jobs", "rejected"),
     [

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from store.identity import series_key
+from store.metrics import METRICS, Better
 from store.records import Caveat
 from tests.readers_help import bundle, found, nested, one, pools, published, put, row
 
@@ -178,6 +179,7 @@ SAID = {
     "milliseconds in TPOT": (row(median_tpot=50.0), Caveat.of("interactivity_disagrees", product=1000.0)),
     "unknown hardware": (row(hw="b200-zeta9"), Caveat.of("unmapped", field="gpu", spelling="b200-zeta9")),
     "unknown scenario": (row(scenario_type="chat"), Caveat.of("unmapped", field="scenario", spelling="chat")),
+    "hardware empty": (row(hw=""), Caveat.of("identity_incomplete", fields="gpu")),
     "no framework": (row(framework=...), Caveat.of("identity_incomplete", fields="framework")),
     "tp x ep GPUs": (
         published(prefill_ep=8, decode_ep=8, num_prefill_gpu=64, num_decode_gpu=64),
@@ -270,3 +272,10 @@ def test_throughput_that_the_requests_in_flight_cannot_make_is_doubted(tmp_path,
     (batch,) = read([write(tmp_path / "agg_one.json", [given])])
     codes = {caveat.code for caveat in batch.points[0].caveats}
     assert ("denominator_suspicious" in codes) is suspicious
+
+
+@pytest.mark.parametrize("rate", [-0.5, 1.7])
+def test_a_share_of_hits_that_cannot_be_is_kept_and_decides_nothing(rate, tmp_path):
+    (point,) = one(tmp_path, nested(server_metrics={"cache": {"gpu_cache_hit_rate": rate}})).points
+    assert (point.metrics["server_gpu_cache_hit_rate"], point.invalid) == (rate, None)
+    assert METRICS["server_gpu_cache_hit_rate"].better is Better.UNKNOWN

@@ -6,17 +6,18 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from store import archive, identity
+from store import archive, github, identity, runs, trigger
 from store.frames import to_batch, to_frame
 from store.readers import read
 from store.readers.decode import Unreadable, decode, text_of
-from store.records import Batch, RunKey
+from store.records import Batch, RunKey, Trouble
 from tests.fuzz.target import Target
 
 _FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
@@ -151,13 +152,31 @@ def _frame(data: bytes) -> None:
         return
     if not isinstance(columns, dict) or not all(isinstance(one, list) for one in columns.values()):
         return
+    out = BytesIO()
     try:
         frame = pl.DataFrame(columns, strict=False)
+        frame.write_parquet(out)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
         return
-    out = BytesIO()
-    frame.write_parquet(out)
     _parquet(out.getvalue())
+
+
+def _github(data: bytes) -> None:
+    """What GitHub answers, and the event that starts a job: an object of ours, or the error for people."""
+    with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
+        path = Path(folder, "event.json")
+        path.write_bytes(data)
+        with suppress(Trouble):
+            assert trigger.read(path, {"GITHUB_REPOSITORY": "octo/sweeps", "GITHUB_RUN_ID": "5"}).link.id > 0
+    try:
+        value = decode(data).value
+    except Unreadable:
+        return
+    with suppress(ValueError):
+        assert 0 < runs.parse_run(value).id < 2**63
+    if isinstance(value, dict):
+        with suppress(github._Broken):
+            assert github._artifact(value).name is not None
 
 
 _ROW_WORDS = (
@@ -188,6 +207,10 @@ TARGETS = (
            is_json=True),
     Target("run_stats", NO, _of_file("run_stats.json"), READERS, ('"n_success"', '"total"'), is_json=True),
     Target("folder", NO, _folder, READERS, tuple(f'"{name}"' for name in _BESIDE), is_json=True),
+    Target("github_objects", "a run, an artifact, a trigger, or the error that is theirs", _github,
+           ("store.runs", "store.trigger", "store.github"),
+           ('"workflow_run"', '"client_payload"', '"inputs"', '"pull_requests"', '"repository"', '"full_name"', '"id"'),
+           is_json=True),
     Target("zip", "nothing but batches; every rejection has a reason", _zip,
            ("store.readers.files", "store.readers.folder"),
            ("PK\x01\x02", "PK\x03\x04", "PK\x05\x06", "agg_a.json", "../", ".zip"), 8192),

@@ -141,7 +141,7 @@ def _run(file: Path | None, fields: Mapping[str, Any]) -> Run | None:
     try:
         told = json.loads(file.read_text(encoding="utf-8")) if file else {}
         return parse_run({**told, **given} if isinstance(told, dict) else told)
-    except (ValueError, TypeError) as flaw:
+    except (ValueError, TypeError, RecursionError) as flaw:
         raise click.UsageError(f"{file or 'the options of the run'}: {flaw}") from flaw
 
 
