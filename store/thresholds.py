@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import reprlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -145,8 +144,9 @@ def _marks(value: object, place: str) -> Mapping[str, float]:
 def _fraction(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise CannotReadThresholds(place, f"{reprlib.repr(value)} is no number", _NUMBER)
-    if not (math.isfinite(value) and 0 <= value <= 1):
-        raise CannotReadThresholds(place, f"{value} is not between 0 and 1", _NUMBER)
+    # Held against the ends first: a whole number may be too large to be a float.
+    if not 0 <= value <= 1:
+        raise CannotReadThresholds(place, f"{reprlib.repr(value)} is not between 0 and 1", _NUMBER)
     return float(value)
 
 

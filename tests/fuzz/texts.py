@@ -65,7 +65,9 @@ def _changelog(data: bytes) -> None:
     except changelog.CannotRead:
         assert found
         return
-    assert all(first.end < second.start for first, second in pairwise(log.blocks))
+    # Entries on one line (`[{...}, {...}]`) have one place; they are flawed for that.
+    apart = all(first.end < second.start for first, second in pairwise(log.blocks))
+    assert apart or any(flaw.code == "entry_start" for flaw in found)
     entry = changelog.Entry(("dsr1-fp8-h200-sglang",), ("new image",), changelog.link(_PR))
     try:
         new = changelog.append(data, (entry,))
