@@ -126,7 +126,7 @@ def hardware(label: str) -> Hardware:
     """
     text = _lower(label)
     gpu, _, suffix = _RUNNER_INDEX.sub("", text.rpartition(":")[2]).partition("-")
-    if gpu not in GPUS or (suffix and suffix not in POOLS | LANES):
+    if not text.isascii() or gpu not in GPUS or (suffix and suffix not in POOLS | LANES):
         return Hardware(UNKNOWN + label.strip())
     return Hardware(gpu, suffix if suffix in POOLS else None)
 
