@@ -5,17 +5,22 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
 from pyarrow import fs
 
 from store.buckets import Bucket
+from store.depot import Choice
+from store.duck import Store
 from store.patience import Patience
 from store.records import Trouble
 from store.travel import Carried, Folder, carry, plan
 from tests.cli import Tracker
 from tests.objects import server
+from tests.test_depot import HELD
 from tests.travellers import FINDING, content, filled, judged
 
 ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
@@ -108,3 +113,13 @@ def test_the_command_pushes_and_pulls(tracker: Tracker, bucket: str) -> None:
     said = tracker("store", "push", f"{bucket}/x", *where)
     assert (said.code, said.out.split(",")[0]) == (0, f"pushed to {bucket}/x: 2 files")
     assert tracker("store", "pull", f"{bucket}/x").out.splitlines()[1] == "loaded 2 files: 2 points, 0 scores"
+
+
+def test_an_archive_lies_in_either_kind_of_bucket(tmp_path: Path, bucket: str) -> None:
+    with Store.open(tmp_path / "a.duckdb", f"{bucket}/x") as one:
+        one.land_many(HELD[:3])
+    with Store.open(tmp_path / "b.duckdb", f"{bucket}/x") as other:
+        assert other.catch_up(Choice(since=datetime(2020, 1, 1, tzinfo=UTC))).files == 3
+        curves = other.curves()["curve"].to_list()
+        with Store.of_files(f"{bucket}/x", other.files_of(curves)) as part:
+            assert_frame_equal(part.history(curves), other.history(curves))
