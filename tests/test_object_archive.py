@@ -216,6 +216,16 @@ def test_a_line_that_is_cut_in_an_upload_leaves_nothing_half_and_is_tried_again(
     archive.verify(name, Bucket(bucket).read(name))
 
 
+def test_an_upload_in_parts_that_breaks_off_shows_nothing(bucket: str, line: Proxy) -> None:
+    there = Bucket(bucket, patience=Patience(tries=400, sleep=lambda _: None))
+    line.faults.append(Fault("partNumber=2", cut=True))
+    with pytest.raises(Trouble, match="cannot be written"):
+        there.write("large", bytes(11 * 2**20))
+    assert line.count("partNumber=2") == TRIES
+    line.faults.clear()
+    assert there.sizes() == {}
+
+
 KILLED = """
 import sys
 from tests.test_object_archive import HELD, Store
