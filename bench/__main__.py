@@ -22,6 +22,8 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
     ("evals", ("bench.evals", str(EVALS)), EVALS),
     ("what weeks announce of simulated stories", ("bench.weeks", "--story", "5"), None),
     ("the history of a whole store", ("bench.history",), None),
+    ("classes of labelled changes", ("bench.attribution",), None),
+    ("classes of published changes", ("bench.attribution", str(SHARED / "data")), SHARED / "data"),
     ("time to find claims in hostile texts", ("bench.claims",), None),
     ("time of the grammars of names in hostile texts", ("bench.grammars",), None),
     ("landing points that are in memory", ("bench.ingest",), None),

@@ -7,30 +7,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from reports.blocks import Block, Said, Table, Title
+from reports.contrasts import CLASSES, classes
 from reports.language import N_, Phrase, Value, clauses, listing, phrase, sentences
 from reports.numbers import NOTHING, TIMES_FROM, Kind, change, count, detectable, pvalue, size, sparkline
 from reports.phrases import image_text, metric_name, single_run
-from store.chronicles import Cause, Chronicle, Departure, Episode, Introduction, Loss, Mark, Shift, Spread, Taken
-
-CAUSES: Mapping[Cause, str] = MappingProxyType(
-    {
-        Cause.IMAGE: N_("image"),
-        Cause.RECIPE: N_("recipe"),
-        Cause.BOTH: N_("image and recipe"),
-        Cause.POOL: N_("pool of machines"),
-        Cause.HARNESS: N_("test harness"),
-        Cause.ENVIRONMENT: N_("same image, other numbers"),
-        Cause.UNKNOWN: N_("not recorded"),
-    }
-)
-"""What differs between two levels."""
+from store.chronicles import Chronicle, Departure, Episode, Introduction, Loss, Mark, Shift, Spread, Taken
+from store.records import Differs
 
 SHOWN = 40
 """Bars of a sparkline: the newest runs."""
@@ -122,7 +110,7 @@ def _images(told: Chronicle) -> Table:
 
 def _shift(one: Shift) -> tuple[Value, ...]:
     return (
-        Phrase(CAUSES[one.cause]),
+        classes(one.attribution),
         f"{one.before.run} {day(one.before.at)}",
         f"{one.after.run} {day(one.after.at)}",
         _effect(one.effect),
@@ -130,8 +118,13 @@ def _shift(one: Shift) -> tuple[Value, ...]:
         _interval(one.low, one.high),
         pvalue(one.p),
         f"{count(one.runs_before)}/{count(one.runs_after)}",
-        listing([*one.events]) or NOTHING,
+        listing(_events(one)) or NOTHING,
     )
+
+
+def _events(one: Shift) -> list[Value]:
+    """Changes of the harness that lie between the two levels."""
+    return [said.between for said in one.attribution.differences if said.between]
 
 
 def _departure(one: Departure) -> Value:
@@ -139,7 +132,7 @@ def _departure(one: Departure) -> Value:
     still = N_("From %(first)s to %(last)s, the newest run: %(cause)s; runs: %(runs)s, change %(change)s.")
     return phrase(
         still if one.is_open else said,
-        cause=Phrase(CAUSES[one.cause]),
+        cause=classes(one.attribution),
         first=_run(one.first),
         last=_run(one.last),
         runs=count(one.runs),
@@ -304,7 +297,7 @@ def _taken(one: Taken) -> tuple[Value, ...]:
     places = (one.chronicle.curve, f"{one.before.run} {day(one.before.at)}", f"{one.after.run} {day(one.after.at)}")
     visible = detectable(one.chronicle.visible, Kind.PERCENT)
     if one.shift is None:
-        return (*places, Phrase(CAUSES[Cause.IMAGE]), NOTHING, NOTHING, count(one.runs), visible)
+        return (*places, Phrase(CLASSES[Differs.IMAGE]), NOTHING, NOTHING, count(one.runs), visible)
     shift = one.shift
     runs = f"{count(shift.runs_before)}/{count(shift.runs_after)}"
     return (
@@ -319,11 +312,9 @@ def _taken(one: Taken) -> tuple[Value, ...]:
 
 def _differs(shift: Shift) -> Value:
     """What differs, with the events of the harness: who reads a text upstream has no other column."""
-    cause = Phrase(CAUSES[shift.cause])
-    if not shift.events:
-        return cause
-    events = listing([*shift.events])
-    return clauses([cause, phrase(N_("test harness: %(events)s"), events=events)])
+    events = listing(_events(shift))
+    named = classes(shift.attribution)
+    return clauses([named, phrase(N_("test harness: %(events)s"), events=events)]) if events else named
 
 
 # ---------------------------------------------------------------- tracker reproducibility

@@ -40,9 +40,15 @@ COLUMNS = (
     "runs_candidate",
     "image_baseline",
     "image_candidate",
+    "class",
+    "differs",
+    "controls",
+    "controls_moved",
     "caveats",
     "rules_version",
 )
+
+_CONTROLS = {"controls": "total", "controls_moved": "moved"}
 
 
 def dumps(comparison: Comparison) -> str:
@@ -60,6 +66,7 @@ def _flat(finding: jsonform.Json) -> jsonform.Json:
     """One level of names: `n` becomes `n_baseline` and so on."""
     low, high = finding["interval"] or (None, None)
     sides = ("baseline", "candidate")
+    differs = finding["attribution"] or {"differences": []}
     return {
         **finding,
         "low": low,
@@ -67,6 +74,9 @@ def _flat(finding: jsonform.Json) -> jsonform.Json:
         **{f"n_{name}": number for name, number in finding["n"].items()},
         **{f"runs_{side}": " ".join(finding["runs"][side]) for side in sides},
         **{f"image_{side}": finding["images"][side] for side in sides},
+        "class": " ".join(differs.get("classes", ())),
+        "differs": " ".join(one["between"] or one["what"] for one in differs["differences"]),
+        **{name: differs.get("controls", {}).get(key) for name, key in _CONTROLS.items()},
         "caveats": " ".join(caveat["code"] for caveat in finding["caveats"]),
     }
 

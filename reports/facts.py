@@ -39,9 +39,11 @@ from reports.things import (
 from store.identity import layout_text, sequence_text
 from store.images import Kind, Sameness, compare, parse
 from store.records import (
+    Attribution,
     Caveat,
     Comparison,
     Coverage,
+    Differs,
     Finding,
     Frontier,
     JobCount,
@@ -66,6 +68,7 @@ __all__ = [
     "NIGHTLY_KEPT_DAYS",
     "RANK",
     "STEP_ROWS",
+    "Attributed",
     "Chooser",
     "Counts",
     "Facts",
@@ -203,6 +206,22 @@ class Fronted:
 
 
 @dataclass(frozen=True, slots=True)
+class Attributed:
+    """Changes whose sides differ in the same: the first of them, and how many there are."""
+
+    rows: tuple[Finding, ...]
+    number: int
+
+    @property
+    def attribution(self) -> Attribution:
+        return self.rows[0].attribution or Attribution(Differs.UNKNOWN)
+
+    @property
+    def more(self) -> int:
+        return self.number - len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """How many rows were set aside for one reason."""
 
@@ -252,6 +271,8 @@ class Facts:
     worse_points: Listed[Finding]
     """Points that got worse and are not in `worse`: they stand behind the worst one of their curve."""
     better: Listed[Moved]
+    attributed: Listed[Attributed]
+    """What differs, by groups of the changes above that have it in common."""
     evals: Listed[Moved]
     """The evals without a problem."""
     undecided: Listed[Moved]
@@ -333,6 +354,7 @@ def select(
         worse=Listed(shown.worse_things()),
         worse_points=Listed(shown.points_behind()),
         better=Listed(shown.better_things()),
+        attributed=Listed(shown.attributed()),
         evals=Listed(shown.calm_evals()),
         undecided=Listed(shown.undecided_things()),
         absent=Listed(shown.states(_ABSENT)),
@@ -478,6 +500,16 @@ class Chooser:
 
     def better_things(self) -> tuple[Moved, ...]:
         return grouped(self.better(), self._judged(), lambda f: (badness(f), f.key))
+
+    def attributed(self) -> tuple[Attributed, ...]:
+        """What differs between the sides of everything that moved; what has it in common is one group."""
+        groups: dict[object, dict[str, Finding]] = {}
+        for entry in (*self.accuracy(), *self.worse_things(), *self.better_things()):
+            if (found := entry.finding.attribution) is not None:
+                same = (found.kind, found.differences, found.controls.total, found.controls.moved)
+                groups.setdefault(same, {}).setdefault(f"{entry.finding.key} {entry.finding.task}", entry.finding)
+        held = (tuple(rows.values()) for rows in groups.values())
+        return tuple(Attributed(rows[:STEP_ROWS], len(rows)) for rows in held)
 
     def undecided(self) -> tuple[Finding, ...]:
         """What could not be decided: curves, and points only where no curve was judged, least visible first."""
@@ -811,6 +843,7 @@ BY_IMPORTANCE = (
     "better",
     "worse_points",
     "doubts",
+    "attributed",
     "differs",
     "absent",
     "undecided",

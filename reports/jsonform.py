@@ -17,9 +17,11 @@ from reports.facts import Facts, is_eval, run_url
 from store.identity import curve_key, curve_of, layout_text
 from store.images import compare
 from store.records import (
+    Attribution,
     Caveat,
     Comparison,
     Coverage,
+    Differs,
     Evidence,
     Finding,
     Frontier,
@@ -120,8 +122,38 @@ def _finding(finding: Finding) -> Json:
         "images": _images(finding.baseline_image, finding.candidate_image),
         "caveats": _caveats(finding.caveats),
         "evidence": _evidence(finding.evidence),
+        "attribution": _attribution(finding),
         "rules_version": finding.rules_version,
     }
+
+
+def _attribution(finding: Finding) -> Json | None:
+    found = finding.attribution
+    if found is None:
+        return None
+    return {
+        "class": found.kind.value,
+        "classes": [kind.value for kind in found.kinds],
+        "differences": _differences(found),
+        "controls": {
+            "total": found.controls.total,
+            "moved": found.controls.moved,
+            "change": _change(finding, found.controls.effect),
+        },
+    }
+
+
+def _differences(found: Attribution) -> list[Json]:
+    return [
+        {
+            "what": one.what,
+            "class": one.kind.value,
+            "baseline": one.before,
+            "candidate": one.after,
+            "between": one.between or None,
+        }
+        for one in found.differences
+    ]
 
 
 def _frontier(one: Frontier) -> Json:
@@ -386,6 +418,7 @@ def _definitions() -> Json:
             {**dict.fromkeys(("file", "field", "reason", "detail"), _TEXT), "index": _COUNT, "run": _TEXT_OR_NULL}
         ),
         "evidence": _object(_EVIDENCE),
+        "attribution": _object(_ATTRIBUTION),
     }
 
 
@@ -454,7 +487,17 @@ _FINDING: Mapping[str, Json] = {
     ),
     "caveats": _CAVEATS,
     "evidence": {"anyOf": [{"$ref": "#/$defs/evidence"}, {"type": "null"}]},
+    "attribution": {"anyOf": [{"$ref": "#/$defs/attribution"}, {"type": "null"}]},
     "rules_version": _TEXT,
+}
+_CLASS: Json = {"enum": [kind.value for kind in Differs]}
+_ATTRIBUTION: Mapping[str, Json] = {
+    "class": _CLASS,
+    "classes": _list(_CLASS),
+    "differences": _list(
+        _object({"what": _TEXT, "class": _CLASS, **dict.fromkeys(("baseline", "candidate", "between"), _TEXT_OR_NULL)})
+    ),
+    "controls": _object({"total": _COUNT, "moved": _COUNT, "change": _NUMBER_OR_NULL}),
 }
 _EVIDENCE: Mapping[str, Json] = {
     "members": _list(_TEXT),

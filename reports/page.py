@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from reports import captions, doubts, escapes, facts, numbers, phrases, render, shapes, shell
+from reports import captions, contrasts, doubts, escapes, facts, numbers, phrases, render, shapes, shell
 from reports.facts import Facts, Fronted, run_url
 from reports.language import LANGUAGES, N_, Language, Phrase, Value, clauses, phrase
 from reports.things import RANK, WORST_FIRST, badness, decides, is_eval, told_verdict
@@ -64,6 +64,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "no_charts": N_("No chart fits the filters."),
         "baseline_runs": N_("Baseline runs"),
         "candidate_runs": N_("Candidate runs"),
+        "differs": N_("What differs"),
         "images": N_("Images"),
         "notes": N_("Notes"),
         "reason": N_("Reason"),
@@ -256,6 +257,7 @@ def _finding(
         "B": _told_runs(one.baseline_runs, one.evidence.baseline if one.evidence else (), one.metric, runs),
         "C": _told_runs(one.candidate_runs, one.evidence.candidate if one.evidence else (), one.metric, runs),
         "im": [_image(one.baseline_image), _image(one.candidate_image)],
+        "t": _contrast(one, say),
         "x": [say(doubts.sentence(caveat)) for caveat in one.caveats],
         "y": say(_evidence(one.evidence, how)) if one.evidence else None,
         "g": curve,
@@ -284,10 +286,21 @@ def _unmatched(one: Unmatched, say: _Sayings, runs: _Runs, places: Mapping[str, 
         "B": [[runs(one.run), ""]] if one.run and one.side == "baseline" else [],
         "C": [[runs(one.run), ""]] if one.run and one.side == "candidate" else [],
         "im": ["", _image(one.image)] if one.image else ["", ""],
+        "t": [],
         "x": [say(doubts.why(one)), *(say(doubts.sentence(caveat)) for caveat in left)],
         "y": None,
         "g": places.get(key),
     }
+
+
+def _contrast(one: Finding, say: _Sayings) -> list[int]:
+    """What differs between the sides of a change, and what its controls did."""
+    found = one.attribution
+    if found is None:
+        return []
+    said = contrasts.controls(found, numbers.kind(one))
+    told = (contrasts.classes(found), *map(contrasts.difference, found.differences))
+    return [*map(say, told), say(phrase(N_("controls: %(controls)s"), controls=said))]
 
 
 def _image(reference: str | None) -> str:

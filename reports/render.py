@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
-from reports import doubts, escapes, facts, frontwords, numbers, phrases, week, weekwords
+from reports import contrasts, doubts, escapes, facts, frontwords, numbers, phrases, week, weekwords
 from reports.evidence import evidence
 from reports.facts import Facts
 from reports.language import BILINGUAL, LANGUAGES, Escape, Language, Phrase, phrase
@@ -244,6 +244,10 @@ def _row_url(row: Unmatched, chosen: Facts) -> Markup:
 _FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "alarms": doubts.alarms,
+        "attributed_class": contrasts.classes,
+        "attributed_controls": contrasts.of_group,
+        "attributed_facts": contrasts.differences,
+        "attributed_names": contrasts.names,
         "alike": phrases.alike,
         "change_cell": lambda finding: phrases.amount(finding.effect, numbers.kind(finding)),
         "cid": _cid,

@@ -7,22 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from statistics import median
 
-
-class Cause(StrEnum):
-    """What differs between two levels. It says what lies between them, never why."""
-
-    IMAGE = "image"
-    RECIPE = "recipe"
-    BOTH = "image_and_recipe"
-    POOL = "pool"
-    HARNESS = "harness"
-    ENVIRONMENT = "environment"
-    """Same image and recipe, other numbers."""
-    UNKNOWN = "unknown"
-    """Nobody recorded what ran on one side, or the tag moves."""
+from store.records import Attribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +41,8 @@ class Era:
 class Shift:
     """A change of level of a curve between two runs."""
 
-    cause: Cause
+    attribution: Attribution
+    """What differs between the two levels, events of the harness among it."""
     effect: float
     low: float
     high: float
@@ -67,8 +55,6 @@ class Shift:
     """The last run of the new level."""
     runs_before: int
     runs_after: int
-    events: tuple[str, ...] = ()
-    """Changes of the harness that lie between, whatever else does."""
     good: Mark | None = None
     """For a gain after a loss: the last run of the level before the loss..."""
     net: float | None = None
@@ -77,9 +63,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Runs that left the usual level of their image and recipe: the environment's, not the image's."""
+    """Runs that left the usual level of their image and recipe."""
 
-    cause: Cause
+    attribution: Attribution
+    """What differs from the nearest run on that level: nothing, for the environment's."""
     effect: float
     is_better: bool
     first: Mark

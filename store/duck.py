@@ -622,6 +622,17 @@ class Store:
         rows = self._ask(question("curves_of"), configs=list(configs))
         return [curve for (curve,) in rows.iter_rows()]
 
+    def curves_beside(
+        self, gpus: Collection[str], between: tuple[datetime, datetime], without: Collection[str], most: int
+    ) -> list[str]:
+        """Up to so many curves of some kinds of GPU that an official run began to measure between two moments.
+
+        Those of the configs in `without` are left out.
+        """
+        first, last = (moment.astimezone(UTC).replace(tzinfo=None) for moment in between)
+        asked = {"gpus": list(gpus), "first": first, "last": last, "configs": list(without), "most": most}
+        return [curve for (curve,) in self._ask(question("curves_beside"), **asked).iter_rows()]
+
     # Questions: scores and the rest
 
     def newest_of_configs(

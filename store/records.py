@@ -349,6 +349,65 @@ class Evidence:
     p_adjusted: float | None = None
 
 
+class Differs(StrEnum):
+    """The class of a change: what is recorded as differing between its sides, never why the numbers do.
+
+    The order is that in which one of several stands for all.
+    """
+
+    UNKNOWN = "unknown"
+    """Nobody recorded what ran on one side, or the tag moves; or nothing that is recorded differs."""
+    IMAGE = "image"
+    RECIPE = "recipe"
+    TOPOLOGY = "topology"
+    HARNESS = "harness"
+    POOL = "pool"
+    """Other machines; or the same software, and its neighbours on the same machines moved with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One recorded fact in which the sides differ: its name, what each side says (None: nothing), and its class.
+
+    `between` names what stands on neither side, such as an event of the harness.
+    """
+
+    what: str
+    before: str | None
+    after: str | None
+    kind: Differs
+    between: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """Curves of unchanged software on the same machines at the same time, and how many moved the same way."""
+
+    total: int = 0
+    moved: int = 0
+    effect: float | None = None
+    """Median of those that moved, natural log units (of evals a difference of scores)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What differs between the sides of a change, whole, and its class: the first of `kinds`."""
+
+    kind: Differs
+    differences: tuple[Difference, ...] = ()
+    controls: Controls = Controls()
+
+    @property
+    def is_same(self) -> bool:
+        """True where the same software ran on both sides for certain, and nothing else is recorded as differing."""
+        return not self.differences
+
+    @property
+    def kinds(self) -> tuple[Differs, ...]:
+        """Every class that differs, each once, in the order of `Differs`."""
+        return tuple(kind for kind in Differs if kind is self.kind or any(one.kind is kind for one in self.differences))
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One judged question: `effect`, `low`, `high`, `mde` are natural log ratios; for evals differences of scores."""
@@ -378,6 +437,8 @@ class Finding:
     caveats: tuple[Caveat, ...] = ()
     evidence: Evidence | None = None
     rules_version: str = ""
+    attribution: Attribution | None = None
+    """Of what moved: what differs between its sides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,12 @@ from reports.doubts import SENTENCES
 from reports.language import slots
 from store.identity import config_key, curve_key, series_key
 from store.records import (
+    Attribution,
     Caveat,
     Comparison,
+    Controls,
+    Difference,
+    Differs,
     Finding,
     JobCount,
     Layout,
@@ -83,6 +87,30 @@ def a_finding(series: Series, metric: str, verdict: Verdict, percent: float, **o
     return replace(found, **other)  # type: ignore[arg-type]
 
 
+BUMP = Difference("image", OLD, NEW, Differs.IMAGE)
+
+
+def an_attribution(rng: random.Random) -> Attribution:
+    """What may differ between two sides, with controls or without."""
+    every = (
+        BUMP,
+        Difference("image", None, "a/b:latest", Differs.UNKNOWN),
+        Difference("recipe", "5f2a9c1e", "77d0be42", Differs.RECIPE),
+        Difference("recipe", None, "77d0be42", Differs.UNKNOWN),
+        Difference("router", "gate 1.2.0", "gate 1.3.0", Differs.RECIPE),
+        Difference("layout", "tp8", None, Differs.TOPOLOGY),
+        Difference("pool", "cloud-a", "cloud-b", Differs.POOL),
+        Difference("harness_event", None, None, Differs.HARNESS, "client_tokenizer"),
+        Difference("harness_event", None, None, Differs.HARNESS, "client_0_9"),
+    )
+    found = tuple(sorted(rng.sample(every, rng.randrange(4)), key=every.index))
+    total = rng.choice((0, 3, 8))
+    moved = rng.randrange(total + 1)
+    kinds = [kind for kind in Differs if kind in {one.kind for one in found}]
+    controls = Controls(total, moved, -0.083 if moved else None)
+    return Attribution(kinds[0] if kinds else rng.choice((Differs.POOL, Differs.UNKNOWN)), found, controls)
+
+
 def an_eval(conc: int, before: float | None, after: float, verdict: Verdict, *caveats: Caveat) -> Finding:
     series = replace(a_series(conc), isl=None, osl=None)
     effect = None if before is None else after - before
@@ -139,11 +167,32 @@ def a_screen() -> Comparison:
         baseline=BEFORE,
         against="previous",
         findings=(
-            a_finding(curve, "tput_per_gpu", Verdict.REGRESSION, -8.2, caveats=(single,)),
+            a_finding(
+                curve,
+                "tput_per_gpu",
+                Verdict.REGRESSION,
+                -8.2,
+                caveats=(single,),
+                attribution=Attribution(Differs.IMAGE, (BUMP,), Controls(8, 1, math.log1p(-0.031))),
+            ),
             a_finding(curve, "median_tpot", Verdict.REGRESSION, 9.0, caveats=(single,)),
             a_finding(calm, "tput_per_gpu", Verdict.EQUIVALENT, 0.2),
             a_finding(a_series(None, isl=1024, tp=4), "tput_per_gpu", Verdict.NOISY, 1.9, mde=0.14),
-            a_finding(gain, "tput_per_gpu", Verdict.IMPROVEMENT, 188.0, caveats=(Caveat.of("implausible_gain"),)),
+            a_finding(
+                gain,
+                "tput_per_gpu",
+                Verdict.IMPROVEMENT,
+                188.0,
+                caveats=(Caveat.of("implausible_gain"),),
+                attribution=Attribution(
+                    Differs.IMAGE,
+                    (
+                        BUMP,
+                        Difference("recipe", "5f2a9c1e", "77d0be42", Differs.RECIPE),
+                        Difference("harness_event", None, None, Differs.HARNESS, "client_tokenizer"),
+                    ),
+                ),
+            ),
             a_finding(curve, "p99_ttft", Verdict.REGRESSION, 61.0),
             *points,
             an_eval(
@@ -231,6 +280,9 @@ def a_random_series(rng: random.Random) -> Series:
     )
 
 
+_MOVED = (Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.MIXED, Verdict.SUSPECTED, Verdict.RECOVERY)
+
+
 def a_random_finding(rng: random.Random) -> Finding:
     verdict = rng.choice(list(Verdict)[:8])
     percent = rng.choice((0.0, 0.004, -0.02, 4.7, -3.2, -20.0, 188.0, -96.0, rng.uniform(-60, 200)))
@@ -245,6 +297,7 @@ def a_random_finding(rng: random.Random) -> Finding:
         baseline=rng.choice((None, 1336.04, 0.0516)),
         candidate=1200.5,
         caveats=tuple(a_caveat(rng) for _ in range(rng.choice((0, 0, 1, 2)))),
+        attribution=an_attribution(rng) if verdict in _MOVED else None,
         baseline_image=rng.choice((None, OLD, "a/b:latest", f"a/b:v1@sha256:{'1' * 64}", f"a/b:nightly-{SHA}")),
     )
 
@@ -320,10 +373,11 @@ def a_wide_sweep(configs: int) -> Comparison:
         percent = (-9.0, 12.0, 1.4, 6.2)[place % 4]
         images = {"baseline_image": f"lmsysorg/sglang:v0.{place}.0", "candidate_image": f"lmsysorg/sglang:v0.{place}.1"}
         doubt = Caveat.of("recipe_changed") if place % 2 else a_caveat(random.Random(place))
+        differs = an_attribution(random.Random(place)) if verdict in _MOVED else None
         for conc in (None, 4, 64):
             series = replace(a_series(conc, tp=4 if place % 3 else 8), model=model)
             worst = (Verdict.REGRESSION, -30.0) if verdict is Verdict.MIXED and conc == 64 else (verdict, percent)
-            found.append(a_finding(series, "tput_per_gpu", *worst, caveats=(doubt,), **images))
+            found.append(a_finding(series, "tput_per_gpu", *worst, caveats=(doubt,), attribution=differs, **images))
             slower = (worst[0], (1 / (1 + worst[1] / 100) - 1) * 100)
             found.append(a_finding(series, "median_tpot", *slower, caveats=(doubt,), **images))
             found.append(a_finding(series, "p99_ttft", Verdict.REGRESSION, 70.0, **images))

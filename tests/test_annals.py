@@ -82,10 +82,11 @@ def test_history_tells_the_image_and_the_environment(filled: Tracker) -> None:
     said = filled("history", "--format", "json").json["curves"]
     image, environment = said
     (shift,) = image["shifts"]
-    assert (shift["cause"], shift["before"]["run"], shift["after"]["run"]) == ("image", "707/1", "708/1")
+    assert (shift["attribution"]["kind"], shift["before"]["run"], shift["after"]["run"]) == ("image", "707/1", "708/1")
     assert image["last_good"]["run"] == "707/1"
     (away,) = environment["departures"]
-    assert (away["cause"], away["first"]["run"], away["last"]["run"]) == ("environment", "804/1", "805/1")
+    assert (away["attribution"]["differences"], away["first"]["run"], away["last"]["run"]) == ([], "804/1", "805/1")
+    assert (away["attribution"]["kind"], away["attribution"]["controls"]["total"]) == ("unknown", 0)
     (episode,) = filled("history", "--format", "json").json["environment"]
     assert (episode["gpu"], episode["first"][:10], episode["last"][:10]) == ("mi355x", "2026-03-04", "2026-03-05")
     assert episode["members"][0][0]["config"] == "dsr1-fp8-mi355x-sglang"

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from store.chronicles import Cause, Chronicle
+from store.chronicles import Chronicle
 from store.duck import Store
 from store.readers import read
-from store.records import Layout, Role, Series, Verdict
+from store.records import Differs, Layout, Role, Series, Verdict
 from tests.lab import FILE
 from tests.lab import sweeps as lab_sweeps
 from tests.sweeps import IMAGES, nights, sweep
@@ -41,7 +41,12 @@ def told(*frames: pl.DataFrame, metric: str = "tput_per_gpu", anchor: datetime |
 def test_a_new_image_that_costs_is_one_shift_with_the_last_good_run() -> None:
     found = told(nights(6), nights(4, NEW, start=6, speed=0.92))
     (shift,) = found.shifts
-    assert (shift.cause, shift.is_better, shift.runs_before, shift.runs_after) == (Cause.IMAGE, False, 6, 4)
+    assert (shift.attribution.kinds, shift.is_better, shift.runs_before, shift.runs_after) == (
+        (Differs.IMAGE,),
+        False,
+        6,
+        4,
+    )
     assert shift.low < -0.0834 < shift.high
     assert (shift.before.run, shift.after.run, shift.last.run) == ("105/1", "106/1", "109/1")
     assert (found.last_good.run, found.lost) == ("105/1", pytest.approx(0.083, abs=0.01))
@@ -67,7 +72,7 @@ def test_the_same_image_with_other_numbers_is_the_environment_with_first_and_las
     found = told(nights(6), nights(2, start=6, speed=0.7), nights(6, start=8))
     assert found.shifts == ()
     (away,) = found.departures
-    assert (away.cause, away.first.run, away.last.run, away.runs) == (Cause.ENVIRONMENT, "106/1", "107/1", 2)
+    assert (away.attribution.is_same, away.first.run, away.last.run, away.runs) == (True, "106/1", "107/1", 2)
     assert (away.is_better, away.is_open) == (False, False)
 
 
@@ -81,28 +86,30 @@ def test_an_environment_is_a_finding_that_is_suspected_and_names_its_doubt() -> 
 
 def test_one_bad_night_is_a_departure_of_one_run() -> None:
     (away,) = told(nights(6), nights(1, start=6, speed=0.7), nights(6, start=7)).departures
-    assert (away.cause, away.first.run, away.last.run) == (Cause.ENVIRONMENT, "106/1", "106/1")
+    assert (away.attribution.is_same, away.first.run, away.last.run) == (True, "106/1", "106/1")
 
 
 def test_an_unknown_image_is_no_environment() -> None:
     found = told(nights(6, None), nights(6, None, start=6, speed=0.8))
-    assert ([shift.cause for shift in found.shifts], found.departures) == ([Cause.UNKNOWN], ())
+    assert ([shift.attribution.kind for shift in found.shifts], found.departures) == ([Differs.UNKNOWN], ())
 
 
 @pytest.mark.parametrize(
-    ("columns", "cause"), [({"recipe": "b"}, Cause.RECIPE), ({"recipe": "a", "pool": "other"}, Cause.POOL)]
+    ("columns", "kind"), [({"recipe": "b"}, Differs.RECIPE), ({"recipe": "a", "pool": "other"}, Differs.POOL)]
 )
-def test_a_step_says_what_differs(columns: dict[str, str], cause: Cause) -> None:
+def test_a_step_says_what_differs(columns: dict[str, str], kind: Differs) -> None:
     before = nights(6, recipe="a", pool="one")
     after = nights(4, start=6, speed=0.9, **{"pool": "one", **columns})
-    assert [shift.cause for shift in told(before, after).shifts] == [cause]
+    assert [shift.attribution.kinds for shift in told(before, after).shifts] == [(kind,)]
 
 
 def test_a_change_of_the_harness_is_named_with_the_step() -> None:
     # Day 133 is 14 May 2026; the client's tokenizer changed on the 15th.
     before, after = nights(6, start=128), nights(4, start=136, speed=0.5)
     (shift,) = told(before, after).shifts
-    assert (shift.cause, shift.events) == (Cause.HARNESS, ("failed_requests_gate", "client_tokenizer"))
+    assert shift.attribution.kinds == (Differs.HARNESS,)
+    events = [one.between for one in shift.attribution.differences]
+    assert events == ["failed_requests_gate", "client_tokenizer"]
 
 
 def test_drift_is_asked_for_with_an_anchor() -> None:
@@ -171,7 +178,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Past:
 
 def test_the_lab_tells_cold_phases_neighbours_and_the_second_board_as_environment(lab: Past) -> None:
     (found,) = chronicles(lab)
-    away = [one for one in found.departures if one.cause is Cause.ENVIRONMENT]
+    away = [one for one in found.departures if one.attribution.is_same]
     spans = [(one.first.run, one.last.run) for one in away if one.runs > 1]
     # The first cold phase to the run; the second board, cold until it recovers, and then faster to the end.
     assert spans == [("901000/1", "901008/1"), ("903000/1", "903026/1"), ("903028/1", "903068/1")]

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from reports import escapes, facts, render
-from store.records import Caveat, Comparison, Rejection, Verdict
+from store.records import Attribution, Caveat, Comparison, Difference, Differs, Rejection, Verdict
 from tests.sayings import a_screen
 from tests.test_render_documents import assert_whole_tables
 
@@ -55,6 +55,14 @@ def poisoned(words: list[str]) -> Comparison:
             metric=next_word() if index % 5 == 4 else finding.metric,
             baseline_image=next_word(),
             candidate_image=next_word(),
+            attribution=Attribution(
+                Differs.IMAGE,
+                (
+                    Difference("image", next_word(), next_word(), Differs.IMAGE),
+                    Difference(next_word(), next_word(), None, Differs.RECIPE),
+                    Difference("harness_event", None, None, Differs.HARNESS, next_word() or "-"),
+                ),
+            ),
             caveats=(
                 *finding.caveats,
                 Caveat.of("unmapped", field="gpu", spelling=next_word()),

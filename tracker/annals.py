@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import polars as pl
@@ -20,8 +21,8 @@ from store.chronicles import Chronicle, Episode, Introduction, Spread
 from store.depot import Depot, is_bucket
 from store.duck import Store
 from store.identity import curve_key
-from store.records import RunKey, Trouble, Withdrawal
-from tracker import chronicle, filters, reproducibility, sides, workers
+from store.records import Attribution, Controls, RunKey, Trouble, Withdrawal
+from tracker import attribution, chronicle, filters, reproducibility, sides, workers
 from tracker.chronicle import Past
 from tracker.events import EVENTS, Event, span
 from tracker.filters import Filters
@@ -74,6 +75,7 @@ def history(asked: Asked, where: Where, crew: Crew = ALONE) -> list[Chronicle]:
         told = list(chain.from_iterable(workers.map(partial(_of_portion, ready), portions, crew)))
     if not told:
         raise Trouble(_NOTHING)
+    told = with_controls(told)
     return sorted(told, key=lambda one: (one.config, one.curve, one.metric))
 
 
@@ -249,6 +251,38 @@ def _anchor(view: _View, history: pl.DataFrame | None) -> datetime | None:
     if not word or not isinstance(found, datetime):
         raise Trouble(f"no image of these runs has {word!r} in its name: write release:TAG, a day, or 8w")
     return found
+
+
+# ---------------------------------------------------------------- controls
+
+
+def with_controls(found: Sequence[Chronicle]) -> list[Chronicle]:
+    """The chronicles, what moved under unchanged software with what other configs did on the same kind of GPU then."""
+    told = {(one.curve, one.metric): one for one in found}
+    machines: dict[str, list[tuple[Chronicle, list[datetime]]]] = {}
+    for one in found:
+        machines.setdefault(one.gpu, []).append((one, sorted(mark.at for mark in one.marks if mark.at is not None)))
+    for episode in chronicle.episodes(found):
+        beside = [one for one, days in machines[episode.gpu] if _is_measured(days, episode)]
+        said: dict[tuple[str, str], Attribution] = {}
+        for one, departure in episode.members:
+            place, own = (one.config, one.metric), told[one.curve, one.metric]
+            if place not in said:
+                said[place] = attribution.attribution((), _controls(*place, beside, episode))
+            parts = (replace(part, attribution=said[place]) if part == departure else part for part in own.departures)
+            told[one.curve, one.metric] = replace(own, departures=tuple(parts))
+    return [told[one.curve, one.metric] for one in found]
+
+
+def _is_measured(days: Sequence[datetime], episode: Episode) -> bool:
+    return bisect_right(days, episode.last) > bisect_left(days, episode.first)
+
+
+def _controls(config: str, name: str, beside: Iterable[Chronicle], episode: Episode) -> Controls:
+    """The curves of other configs, and those of them that left their level with the episode."""
+    curves = {one.curve for one in beside if one.metric == name and one.config != config}
+    moved = {one.curve: away.effect for one, away in episode.members if one.metric == name and one.curve in curves}
+    return Controls(len(curves), len(moved), median(moved.values()) if moved else None)
 
 
 # ---------------------------------------------------------------- images that the rows do not name

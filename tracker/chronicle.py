@@ -15,11 +15,11 @@ from itertools import groupby, islice, pairwise
 import numpy as np
 import polars as pl
 
-from store.chronicles import Cause, Chronicle, Departure, Episode, Era, Introduction, Loss, Mark, Shift, Taken
+from store.chronicles import Chronicle, Departure, Episode, Era, Introduction, Loss, Mark, Shift, Taken
 from store.images import Sameness
 from store.metrics import METRICS, Part, metric
-from store.records import Caveat, Finding, RunKey, Scope, Series, Verdict
-from tracker import matrix
+from store.records import Attribution, Caveat, Differs, Finding, RunKey, Scope, Series, Verdict
+from tracker import attribution, matrix
 from tracker.events import EVENTS, Event, Lies, lies, span
 from tracker.judge.numbers import judged_as, place, scale_for
 from tracker.matrix import Curve, CurveRun, Flags, Floats, Ints
@@ -130,25 +130,19 @@ def _lane(curve: Curve, name: str, past: Past) -> Lane | None:
 
 def expected(runs: Sequence[CurveRun], events: Sequence[Event]) -> Flags:
     """(runs,) True where something is known to have changed just before a run."""
-    known = {Cause.IMAGE, Cause.RECIPE, Cause.BOTH, Cause.POOL, Cause.HARNESS}
-    found = [between(old, new, events)[0] in known for old, new in pairwise(runs)]
+    found = [_is_known(between(old, new, events)) for old, new in pairwise(runs)]
     return np.array([False, *found][: len(runs)], bool)
 
 
-def between(old: CurveRun, new: CurveRun, events: Sequence[Event]) -> tuple[Cause, tuple[str, ...]]:
-    """What differs between two runs of a curve, and the events of the harness that lie between them."""
-    said = _events(old, new, events)
-    if old.pool and new.pool and old.pool != new.pool:
-        return Cause.POOL, said
-    same = matrix.same_software(old.image, new.image)
-    recipe = matrix.same_recipe(old, new)
-    if same is Sameness.CHANGED:
-        return (Cause.IMAGE if recipe else Cause.BOTH), said
-    if not recipe:
-        return Cause.RECIPE, said
-    if said:
-        return Cause.HARNESS, said
-    return (Cause.ENVIRONMENT if same is Sameness.SAME else Cause.UNKNOWN), ()
+def _is_known(found: Attribution) -> bool:
+    """True where something differs, not only an image that may or may not."""
+    return any(one.what != "image" or one.kind is Differs.IMAGE for one in found.differences)
+
+
+def between(old: CurveRun, new: CurveRun, events: Sequence[Event]) -> Attribution:
+    """What differs between two runs of a curve, the events of the harness that lie between them among it."""
+    said = attribution.events(_events(old, new, events))
+    return attribution.attribution([*attribution.software(old, new), *said])
 
 
 def _events(old: CurveRun, new: CurveRun, events: Sequence[Event]) -> tuple[str, ...]:
@@ -221,15 +215,15 @@ def _told(lane: Lane, marks: Sequence[Mark], found: Found) -> tuple[list[Shift],
     shifts: list[Shift] = []
     inside: list[int] = []
     for step, (_, end) in zip(found.steps, found.levels(len(marks))[1:], strict=True):
-        cause, said = between(lane.runs[step.at - 1], lane.runs[step.at], lane.events)
-        if cause is Cause.ENVIRONMENT:
+        said = between(lane.runs[step.at - 1], lane.runs[step.at], lane.events)
+        if said.is_same:
             inside.append(step.at)
             continue
         better = metric(lane.metric).improves(step.effect)
         sides = marks[step.at - 1], marks[step.at], marks[end - 1]
         sizes = step.effect, step.low, step.high, step.p, step.mde
         good, net = _recovered(lane, found, step) if better else (None, None)
-        told = Shift(cause, *sizes, better, *sides, step.before, step.after, said)
+        told = Shift(said, *sizes, better, *sides, step.before, step.after)
         shifts.append(told if good is None else replace(told, good=marks[good], net=net))
     return shifts, [*_inside(lane, marks, found, inside), *_spikes(lane, marks, found)]
 
@@ -277,7 +271,7 @@ def _beside_usual(
     for (first, end), side, gap in zip(others, sides, gaps, strict=True):
         if gap is not None and _is_away(side, gap, lane.rules):
             yield _departure(
-                lane, marks, Cause.ENVIRONMENT, gap.effect, (columns[first], columns[end - 1], end - first)
+                lane, marks, attribution.attribution(()), gap.effect, (columns[first], columns[end - 1], end - first)
             )
 
 
@@ -301,19 +295,19 @@ def _usual(lane: Lane, values: Floats, parts: Sequence[tuple[int, int]]) -> tupl
 
 
 def _departure(
-    lane: Lane, marks: Sequence[Mark], cause: Cause, effect: float, where: tuple[int, int, int]
+    lane: Lane, marks: Sequence[Mark], said: Attribution, effect: float, where: tuple[int, int, int]
 ) -> Departure:
     first, last, runs = where
     better = metric(lane.metric).improves(effect)
-    return Departure(cause, effect, better, marks[first], marks[last], runs, last == len(marks) - 1)
+    return Departure(said, effect, better, marks[first], marks[last], runs, last == len(marks) - 1)
 
 
 def _spikes(lane: Lane, marks: Sequence[Mark], found: Found) -> Iterator[Departure]:
     """Runs off their level, neighbours that went one way together, and what tells them from the nearest run on it."""
     for group in _neighbours(found.spikes):
-        cause = _cause(lane, found, group[0].at)
+        said = _beside_nearest(lane, found, group[0].at)
         effect = float(np.median([spike.effect for spike in group]))
-        yield _departure(lane, marks, cause, effect, (group[0].at, group[-1].at, len(group)))
+        yield _departure(lane, marks, said, effect, (group[0].at, group[-1].at, len(group)))
 
 
 def _neighbours(spikes: Iterable[Spike]) -> Iterator[list[Spike]]:
@@ -327,14 +321,14 @@ def _neighbours(spikes: Iterable[Spike]) -> Iterator[list[Spike]]:
         yield group
 
 
-def _cause(lane: Lane, found: Found, at: int) -> Cause:
+def _beside_nearest(lane: Lane, found: Found, at: int) -> Attribution:
     """What lies between a run off its level and the nearest one that is on it."""
     off = {spike.at for spike in found.spikes}
     measured: Flags = np.asarray(np.isfinite(lane.track.values).any(axis=0))
     first, end = next(level for level in found.levels(len(lane.runs)) if level[0] <= at < level[1])
     on = [column for column in range(first, end) if column not in off and measured[column]]
     nearest = min(on, key=lambda column: abs(column - at), default=at)
-    return between(lane.runs[nearest], lane.runs[at], ())[0]
+    return between(lane.runs[nearest], lane.runs[at], ())
 
 
 # ---------------------------------------------------------------- images that come back
@@ -359,7 +353,7 @@ def _departures_of_returning(lane: Lane, marks: Sequence[Mark]) -> tuple[list[De
     away = list(_beside_usual(alone, kept, places, marks, cuts)) if found.steps else []
     for spike in found.spikes:
         at = places[spike.at]
-        away.append(_departure(lane, marks, Cause.ENVIRONMENT, spike.effect, (at, at, 1)))
+        away.append(_departure(lane, marks, attribution.attribution(()), spike.effect, (at, at, 1)))
     return away, _without(values, kept, places, cuts, [places[spike.at] for spike in found.spikes])
 
 
@@ -449,7 +443,7 @@ def episodes(found: Iterable[Chronicle]) -> list[Episode]:
         (chronicle_.gpu, one.is_better, one.first.at, one.last.at, chronicle_, one)
         for chronicle_ in found
         for one in chronicle_.departures
-        if one.cause is Cause.ENVIRONMENT and one.first.at is not None and one.last.at is not None
+        if one.attribution.is_same and one.first.at is not None and one.last.at is not None
     ]
     told: list[Episode] = []
     for gpu, better, first, last, chronicle_, one in sorted(rows, key=lambda row: (row[2], row[3], row[4].curve)):
@@ -483,7 +477,7 @@ def findings(told: Chronicle) -> tuple[Finding, ...]:
             rules_version=RULES_VERSION,
         )
         for one in told.departures
-        if one.cause is Cause.ENVIRONMENT
+        if one.attribution.is_same
     )
 
 

@@ -35,7 +35,7 @@ from store.records import (
 from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Place, Plan, carry, plan
-from tracker import coverage, describe, partial, provenance, sides
+from tracker import contrast, coverage, describe, partial, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
 from tracker.judge import frontiers, groups
@@ -323,7 +323,8 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     sweep = judge_frames(alike.history, alike.candidate, settled, baseline)
     fronts = _frontiers(past, new, sweep, _Asking(question, baseline, settled, wanted))
     base = sides.runs_by_text(past, sweep.baseline_runs)
-    eval_findings, eval_unmatched = _judge_scores(past, new, base, question)
+    earlier = sides.past_scores(past, new, base, baseline)
+    eval_findings, eval_unmatched = _judge_scores(past, new, earlier, question)
     taken = _withdrawn_scores(new)
     absent = describe.absent_curves(sides.sweeps_before(past, new), new)
     found = tuple(partial.findings((*sweep.findings, *fronts.findings, *alike.findings, *eval_findings), past))
@@ -336,11 +337,14 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
     origins = sides.provenance(past, new, stands)
     missed = events.missing(told.apart(apart), new.runs)
     rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
+    known = {str(run.key): run for run in (*new.runs, *stands)}
+    ground = contrast.Ground(past, new, history, (*earlier, *new.scores), known, fronts.frontiers, settled)
+    said = beside.told(events.told(map(told.finding, found)))
     return Comparison(
         candidate=new.runs,
         baseline=stands,
         against=str(baseline),
-        findings=describe.ordered(beside.told(events.told(map(told.finding, found)))),
+        findings=describe.ordered(contrast.attributed(said, ground)),
         unmatched=rows,
         rejected=new.rejected,
         rules_version=settings.rules_version,
@@ -403,9 +407,8 @@ def _metrics(asked: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _judge_scores(
-    past: Store | None, new: Side, base: Sequence[Run], question: Question
+    past: Store | None, new: Side, earlier: Sequence[Score], question: Question
 ) -> tuple[tuple[Finding, ...], tuple[Unmatched, ...]]:
-    earlier = sides.past_scores(past, new, base, _baseline(question.against))
     measured = {str(score.run) for score in earlier}
     runs = {run.key: run for run in (*new.runs, *sides.runs_by_text(past, measured))}
     official = [score for score in earlier if standing(runs[score.run]).official]

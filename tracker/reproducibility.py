@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from store.chronicles import Cause, Chronicle, Spread
+from store.chronicles import Chronicle, Spread
 from tracker import matrix
 from tracker.chronicle import ALPHA, Lane, Past, chronicle, lanes
 from tracker.settings import Settings
@@ -104,7 +104,7 @@ def _part(lane: Lane, told: Chronicle) -> _Part:
 def _bad(told: Chronicle) -> Iterable[date]:
     """Days of runs below the usual level of their image and recipe."""
     for one in told.departures:
-        if one.cause is Cause.ENVIRONMENT and not one.is_better:
+        if one.attribution.is_same and not one.is_better:
             places = [mark.run for mark in told.marks]
             for mark in told.marks[places.index(one.first.run) : places.index(one.last.run) + 1]:
                 if mark.at is not None:

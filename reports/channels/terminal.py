@@ -13,7 +13,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
-from reports import brief, escapes, glance, numbers, phrases
+from reports import brief, contrasts, escapes, glance, numbers, phrases
 from reports.facts import Facts, Listed, Moved
 from reports.language import BILINGUAL, N_, Language, Phrase, Value
 from store.records import Verdict
@@ -80,13 +80,14 @@ class _Screen:
 
     def rest(self, facts: Facts) -> list[Text]:
         """The lines under the table."""
+        images = brief.images(glance.images(facts), self.console.width - INDENT)
         states = [brief.group(one, self.names) for one in glance.states(facts)]
         blocks: tuple[tuple[str, Sequence[Value]], ...] = (
             (N_("Layouts changed"), brief.frontiers(facts.frontiers)),
             (N_("Cannot tell"), [brief.unseen(one, self.names) for one in glance.unseen(facts)]),
             (N_("Set apart"), [*states, *brief.rejected(facts.rejected)]),
             (N_("Doubts"), brief.remarks(*glance.doubts(facts))),
-            (N_("Images"), brief.images(glance.images(facts), self.console.width - INDENT)),
+            (N_("What differs"), [*contrasts.lines(facts.attributed.rows), *images]),
             (N_("Counts"), [*brief.counts(facts), *brief.aside(facts)]),
         )
         lines = [line for title, said in blocks if said for line in self.block(title, said)]

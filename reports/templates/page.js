@@ -117,6 +117,7 @@
     tell("baseline_runs", runs(row.B));
     tell("candidate_runs", runs(row.C));
     if (row.im.some(Boolean)) tell("images", [row.im.filter(Boolean).join(" → ")]);
+    tell("differs", row.t.map((note) => make("div", {}, say(note))));
     tell("notes", row.x.flatMap((note) => [make("div", {}, say(note))]));
     if (row.y !== null) tell("evidence", [say(row.y)]);
     const inside = [list];
