@@ -19,7 +19,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Path | None], ...] = (
         ("bench.calibration", "stat-eval", str(SHARED / "tools/stat_eval")),
         EVALS,
     ),
-    ("evals", ("bench.evals", str(EVALS)), EVALS),
+    ("evals", ("bench.evals", *([str(EVALS)] if EVALS.exists() else [])), None),
     ("what weeks announce of simulated stories", ("bench.weeks", "--story", "5"), None),
     ("the history of a whole store", ("bench.history",), None),
     ("classes of labelled changes", ("bench.attribution",), None),

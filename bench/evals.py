@@ -1,9 +1,11 @@
 """False alarms and power of the accuracy verdicts on public same-image GSM8K pairs with planted drops.
 
-    python bench/evals.py ../shared/tools/stat_eval/data/evals_public.parquet
+    python -m bench.evals ../shared/tools/stat_eval/data/evals_public.parquet
 
 Every pair of neighbouring runs of one configuration is one comparison, judged by `tracker.judge.scores` as a user
 would see it: gate, family and margins included. Drops are planted in the candidate's scores of every job.
+
+Before that, or alone where no file is named, the paired and the two-sample rule on simulated answers (`bench.answers`).
 """
 
 import argparse
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from bench import answers
 from store.identity import config_key
 from store.records import Finding, Layout, Place, Role, RunKey, Scope, Score, Series, Verdict
 from tracker.judge.scores import judge_scores
@@ -123,8 +126,15 @@ def line(name: str, flags: list[list[bool]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("evals", type=Path, help="evals_public.parquet of the evaluation harness")
-    path = parser.parse_args().evals
+    parser.add_argument("evals", type=Path, nargs="?", help="evals_public.parquet of the evaluation harness")
+    parser.add_argument("--draws", type=int, default=2000, help="simulated comparisons of each setting")
+    asked = parser.parse_args()
+    answers.table(asked.draws)
+    if asked.evals is not None:
+        public(asked.evals)
+
+
+def public(path: Path) -> None:
     table = pl.read_parquet(path)
     found = pairs(table)
     rows = tuple(score(row) for row in table.filter(pl.col("image").is_not_null()).to_dicts())

@@ -503,6 +503,39 @@ _EVALS = {
         N_("The gap between flexible and strict match closed by %(growth)s: the answer format was repaired."),
         N_("The gap between flexible and strict match closed: the answer format was repaired."),
     ),
+    "wrong_format": (
+        N_("Right but in the wrong format: %(count)s of %(n)s answers, %(earlier)s in the baseline."),
+        N_("Right but in the wrong format: %(count)s of %(n)s answers."),
+        N_("Some answers are right but in the wrong format."),
+    ),
+    "paired": (N_("Paired by question: answers lost %(lost)s, gained %(gained)s, of %(n)s."),),
+    "paired_runs": (
+        N_(
+            "Answers lost %(lost)s, gained %(gained)s, of %(n)s against %(have)s of %(of)s baseline runs;"
+            " these flips give the scatter."
+        ),
+        N_("Only some baseline runs have answers by question; their flips give the scatter."),
+    ),
+    "unpaired_side": (
+        N_("Not paired by question: answers of %(side)s are not known; judged as two samples."),
+        N_("Not paired by question: judged as two samples."),
+    ),
+    "unpaired_questions": (N_("Not paired: the sides were asked other questions; judged as two samples."),),
+    "answers_broken": (N_("The stored answers to the questions cannot be read, so they are not paired."),),
+    "answers_count": (
+        N_("The file of answers has %(have)s questions, the result %(n)s: not paired."),
+        N_("The file of answers has another number of questions than the result: not paired."),
+    ),
+    "answers_disagree": (
+        N_("The answers give %(counted)s, the result says %(score)s: not paired."),
+        N_("The answers contradict the result: not paired."),
+    ),
+    "answers_unidentified": (N_("The file of answers does not tell what was asked, so it is not paired."),),
+    "answers_ambiguous": (N_("The answers fit the strict and the flexible reading alike or neither: not paired."),),
+    "answers_incomplete": (
+        N_("The file of answers tells %(have)s of %(of)s questions: not paired."),
+        N_("The file of answers does not tell every question: not paired."),
+    ),
     "missing_eval": (
         N_("Run %(run)s had this eval, the candidate has not."),
         N_("The baseline has this eval, the candidate has not."),
@@ -521,6 +554,12 @@ _REJECTIONS = {
     "bad_value": (N_("Field %(field)s has a value that cannot be read."), N_("A value cannot be read.")),
     "benchmark_failed": (N_("The benchmark failed, so the row measured nothing."),),
     "eval_failed": (N_("The eval failed at this concurrency."),),
+    "samples_without_result": (N_("A file of answers stands beside no result that it belongs to."),),
+    "duplicate_question": (N_("A question is answered twice in one file."),),
+    "too_many_questions": (N_("A file of answers has more questions than any eval."),),
+    "line_too_long": (N_("A line is longer than any answer."),),
+    "cut_off": (N_("The file breaks off."),),
+    "further_lines": (N_("Further lines of a file were rejected; only their number is kept."),),
     "bad_run": (N_("The run object cannot be read."),),
     "unknown_run": (N_("The row names a run that the file does not hold."),),
     "bad_config": (
@@ -592,7 +631,7 @@ _ADDRESS = re.compile(
     r"https://github\.com/[A-Za-z0-9][\w.-]*/[\w.-]+/actions/runs/\d{1,19}(?:/(?:job|attempts)/\d{1,19})?", re.ASCII
 )
 
-_SCORES = frozenset({"score", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
+_SCORES = frozenset({"score", "counted", "threshold", "before", "after", "last_good", "siblings", "floor", "upper"})
 _POINTS_OF_SCORE = frozenset({"growth", "difference"})
 _LOGS = frozenset({"change"})
 
@@ -663,6 +702,7 @@ _WORDS: Mapping[str, Callable[[str], Said]] = MappingProxyType(
         "kind_before": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
         "kind_after": lambda value: listing([kind(one) if one in KINDS else one for one in value.split(", ")]),
         "on_day_of": lambda value: side(value) if value in SIDES else value,
+        "side": lambda value: side(value) if value in SIDES else value,
     }
 )
 """Texts that have a name in every language, by the name of the value."""
@@ -684,10 +724,14 @@ def _bare(value: Value) -> str:
 QUIET = frozenset({"gate", "eval_size", "run_again", "single_run"})
 """Codes that describe a finding and raise no doubt of their own: left out where there is little room."""
 
+_OWN = frozenset({"paired", "paired_runs"})
+"""Codes that say nothing without the finding that they stand beside."""
+
 
 def alarms(entry: Moved) -> Said:
     """The doubts of an entry, each once, without what only describes it."""
-    found = dict.fromkeys(caveat for row in (entry.finding, *entry.also) for caveat in row.caveats)
+    beside = (caveat for row in entry.also for caveat in row.caveats if caveat.code not in _OWN)
+    found = dict.fromkeys((*entry.finding.caveats, *beside))
     return sentences([sentence(caveat) for caveat in found if caveat.code not in QUIET])
 
 

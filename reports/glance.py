@@ -56,6 +56,7 @@ MINOR = frozenset(
         "no_metric",
         "advisory_only",
     }
+    | {"paired", "paired_runs", "unpaired_side", "unpaired_questions"}
     | {"gate", "eval_size", "run_again", "single_run", "tail_noise", "recovered"}
 )
 """Codes that change no decision: counted on a screen, told in the other forms."""

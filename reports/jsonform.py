@@ -301,6 +301,13 @@ def _evidence(evidence: Evidence | None) -> Json | None:
         "margin": _number(evidence.margin),
         "alpha": _number(evidence.alpha),
         "p_adjusted": _number(evidence.p_adjusted),
+        "pairs": [
+            {
+                "runs": {"baseline": one.baseline_runs, "candidate": one.candidate_runs},
+                "cells": [list(cell) for cell in one.cells],
+            }
+            for one in evidence.pairs
+        ],
     }
 
 
@@ -506,4 +513,12 @@ _EVIDENCE: Mapping[str, Json] = {
     "sigma": _NUMBERS,
     "scale_source": _TEXT,
     **dict.fromkeys(("correlation", "margin", "alpha", "p_adjusted"), _NUMBER_OR_NULL),
+    "pairs": _list(
+        _object(
+            {
+                "runs": _object(dict.fromkeys(("baseline", "candidate"), _COUNT)),
+                "cells": _list({"type": "array", "items": _COUNT, "minItems": 3, "maxItems": 3}),
+            }
+        )
+    ),
 }

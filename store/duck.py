@@ -702,7 +702,7 @@ class Store:
 
     def score_frame(self) -> pl.DataFrame:
         """Every score that counts, as a frame, oldest run first."""
-        return self._scores().drop("series", "record", "withdrawn").rename({"key": "series"})
+        return self._scores().drop("series", "record", "withdrawn", "extra").rename({"key": "series"})
 
     def _scores(self, **asked: Any) -> pl.DataFrame:
         nothing = dict.fromkeys(("id", "as_of", "keys", "runs", "started_at", "attempt", "before_id"))

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from store.github import Artifact, Expired, Reader, TooLarge
+from store.readers import samples
 from store.readers.decode import Unreadable
 from store.readers.files import Parts, is_config, is_debug, walk
 from store.readers.folder import SIDECARS
@@ -301,7 +302,7 @@ def _laid(archive: Path, target: Path, name: Path) -> str:
             path = target.joinpath(*entry.parts[1:])
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
-                file.write(entry.content)
+                file.writelines(samples.reduced(entry.lines) if entry.lines else [entry.content])
     except (FileExistsError, NotADirectoryError):
         return f"bad_archive: {entry.place} has the name of another member"
     finally:

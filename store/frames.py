@@ -21,6 +21,7 @@ import polars as pl
 
 from store.metrics import POINT_METRICS
 from store.records import (
+    Answers,
     Batch,
     Caveat,
     ChangelogEntry,
@@ -54,7 +55,7 @@ COLUMNS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
     "collected": pl.Boolean,
     "invalid": pl.String,
     "caveats": pl.String,
-    "extra": pl.String,
+    "extra": pl.String,  # further values of a point; of a score, which questions were answered right
     "richness": pl.Int32,  # how many values the row has: where nothing else decides, the fuller row counts
     "task": pl.String,
     "strict": pl.Float64,
@@ -71,6 +72,7 @@ COLUMNS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
 """Columns of an archive file: fixed ones, then a double per metric that a row has, NULL where another has none."""
 
 ACCURACIES: Final = ("strict", "strict_se", "flexible", "flexible_se", "score")
+_COUNTED: Final = (*ACCURACIES, "answers")
 
 _EMPTY: Final = pl.DataFrame(schema={name: kind for name, kind in COLUMNS.items() if name not in POINT_METRICS})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -161,7 +163,8 @@ def point_of(row: Mapping[str, Any], metrics: Iterable[str]) -> Point:
 def score_of(row: Mapping[str, Any]) -> Score:
     """The score of a row of an archive file or of the table `scores`."""
     own = {name: row[name] for name in (*ACCURACIES, "task", "n", "score_name", "recipe")}
-    return Score(raw=row["record"], **own, **_measured(row))
+    answers = from_text(row["extra"], Answers) if row["extra"] else None
+    return Score(raw=row["record"], answers=answers, **own, **_measured(row))
 
 
 def _measured(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,7 +228,8 @@ def _scores(scores: Sequence[Score]) -> pl.DataFrame:
             pl.Series("kind", ["score"], pl.String).new_from_index(0, len(ordered)),
             pl.Series("series", [series_text(s.series) for s in ordered], pl.String),
             pl.Series("record", [s.raw for s in ordered], pl.String),
-            *_measurements(ordered, [sum(getattr(s, name) is not None for name in ACCURACIES) for s in ordered]),
+            pl.Series("extra", [to_text(s.answers) if s.answers else None for s in ordered], pl.String),
+            *_measurements(ordered, [sum(getattr(s, name) is not None for name in _COUNTED) for s in ordered]),
             *(pl.Series(name, [getattr(s, name) for s in ordered], COLUMNS[name]) for name in own),
             *(_finite(pl.Series(name, [getattr(s, name) for s in ordered], pl.Float64)) for name in ACCURACIES),
         ]

@@ -38,6 +38,12 @@ YAML_DEPTH = 64
 """Levels of YAML; a master config has nine."""
 YAML_NODES = 1_000_000
 """Nodes of YAML with every alias written out; perf-changelog.yaml has some 15,000."""
+SAMPLES_BYTES = 4096 * MIB
+"""A file of answers to an eval, which is read line by line: 1,319 long answers have some 30 MB."""
+SAMPLES_LINE_BYTES = 16 * MIB
+"""One line of it: prompt, answer and what the server said around it."""
+SAMPLES_QUESTIONS = 200_000
+"""Its questions; no eval comes near."""
 DOWNLOAD_BYTES = 512 * MIB
 """An archive from GitHub: upstream's largest result artifact has a few megabytes; logs are larger, and not fetched."""
 DOWNLOAD_FILE_BYTES = 16 * MIB

@@ -210,6 +210,23 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """Which questions of one eval were answered right. What was asked and what was answered is not kept.
+
+    A reading is one bit per question in the order of the ids, as base64 (`store.answers`); None where it was not read.
+    """
+
+    questions: str
+    """SHA-256 over the ids, each with the hashes of its prompt and target; empty where one of these is not known."""
+    ids: str
+    """The ids in rising order, as ranges: "0-1318"."""
+    n: int
+    strict: str | None = None
+    flexible: str | None = None
+    score: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """One eval result: accuracies as fractions of `n` questions, standard errors as reported or recomputed."""
 
@@ -230,6 +247,7 @@ class Score:
     pool: str | None = None
     invalid: Caveat | None = None
     caveats: tuple[Caveat, ...] = ()
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +349,16 @@ class Withdrawal:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """The questions of one eval job by how many runs of each side answered them right."""
+
+    baseline_runs: int
+    candidate_runs: int
+    cells: tuple[tuple[int, int, int], ...]
+    """Baseline runs that were right, candidate runs that were right, number of questions."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All that is needed to judge again without the store: inputs, noise scale and where it came from, limits.
 
@@ -347,6 +375,8 @@ class Evidence:
     margin: float
     alpha: float
     p_adjusted: float | None = None
+    pairs: tuple[Pairs, ...] = ()
+    """Per member, where both sides were paired by question; empty where they are two samples."""
 
 
 class Differs(StrEnum):

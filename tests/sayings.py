@@ -211,7 +211,7 @@ def a_screen() -> Comparison:
                     short_by=410,
                 ),
             ),
-            an_eval(128, 0.9553, 0.9561, Verdict.EQUIVALENT),
+            an_eval(128, 0.9553, 0.9561, Verdict.EQUIVALENT, Caveat.of("paired", lost=11, gained=12, n=1319)),
         ),
         unmatched=(
             alone(8, Verdict.NO_BASELINE, "new_point"),
@@ -250,6 +250,7 @@ VALUES: dict[str, object] = {
     "job": "single-node 8k1k / p7 | dsr1 fp8 h200 sgl TP8 c64", "conclusion": "timed_out", "labels": "sweep-enabled",
     "url": "https://github.com/o/r/actions/runs/30000000001/job/5", "attempt": 1,
     "sha": "0123456789abcdef", "flaw": "17 MB", "head": "fedcba9876543210", "files": 12,
+    "lost": 35, "gained": 15, "earlier": 3, "counted": 0.9492, "side": "baseline",
     "login": "mallory", "association": "NONE", "workflow": ".github/workflows/e2e-tests.yml", "on": "2026-09-12",
 }  # fmt: skip
 """A plausible value for every name that a sentence has a place for."""

@@ -132,8 +132,9 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
     older(aged, upto=1)
     with duckdb.connect(str(aged)) as con:
         con.execute(f"ATTACH '{path}' AS now (READ_ONLY)")
-        for table in ("landed", "series", "scores", "details"):
+        for table in ("landed", "series", "details"):
             con.execute(f"INSERT INTO {table} BY NAME FROM now.{table}")
+        con.execute("INSERT INTO scores BY NAME SELECT * EXCLUDE (extra) FROM now.scores")
         con.execute("INSERT INTO runs BY NAME SELECT * EXCLUDE (reasons) FROM now.runs")
         con.execute('INSERT INTO points BY NAME SELECT * EXCLUDE ("p99.9_itl") FROM now.points')
     with pytest.raises(CannotOpenStore, match="open it once for writing"):
@@ -144,7 +145,7 @@ def test_an_older_file_is_brought_up_to_date_and_loses_nothing(tmp_path: Path) -
         for question in ("runs", "curves", "statuses", "scores", "records"):
             assert_frame_equal(told[question], expected[question])
         store.save_findings("a", [FINDING])
-        assert store.info().schema_version == 4
+        assert store.info().schema_version == 5
 
 
 def test_runs_that_an_older_version_landed_get_their_standing_by_the_rules_of_today(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_runs_that_an_older_version_landed_get_their_standing_by_the_rules_of_to
         assert store.standing(FIRST.key) == Standing(True)
     with duckdb.connect(str(tmp_path / "s")) as con:
         con.execute("UPDATE schema_version SET version = 2; ALTER TABLE runs DROP COLUMN reasons")
-        con.execute("DROP TABLE reviews; DROP TABLE events")
+        con.execute("DROP TABLE reviews; DROP TABLE events; ALTER TABLE scores DROP COLUMN extra")
     with Store.open(tmp_path / "s", tmp_path / "a", official=standing) as store:
         assert store.standing(FIRST.key) == Standing(False, (Caveat.of("unofficial_label", label="agentx-fast"),))
         assert store.newest_run(official_only=True) is None

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from tracker.stats.noise import Scales
 
-RULES_VERSION = "4"
+RULES_VERSION = "5"
 """Goes up with every change of a rule, a margin or an error rate: stored with each finding."""
 
 

@@ -54,7 +54,7 @@ INSERT INTO scores BY NAME
 SELECT
     i.run_id, i.attempt, i.series, r.current, r.contested, i.recipe, i.image, i.pool, i.place, i.place_index, i.created_at,
     i.collected, i.invalid, i.caveats, i.richness, i.file, i.task, i.strict, i.strict_se, i.flexible, i.flexible_se, i.n, i.score,
-    i.score_name, i.record
+    i.score_name, i.record, i.extra
 FROM incoming AS i
 INNER JOIN ranked AS r ON r.file = i.file AND r.file_row = i.position
 WHERE i.kind = 'score' AND r.stays

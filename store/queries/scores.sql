@@ -70,7 +70,8 @@ SELECT
     c.pool, c.place, c.place_index, c.created_at, c.collected, c.invalid, c.withdrawn, c.caveats,
     count(*) OVER (PARTITION BY c.run_id, c.series.id, c.task) > 1 AS contested,
     c.series.record AS series,
-    c.record
+    c.record,
+    c.extra
 FROM chosen AS c
 LEFT JOIN deployments AS d
     ON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from store.readers import api, bundle, export, lm_eval, notes, rows
+from store.readers import api, api_samples, bundle, export, lm_eval, notes, rows, samples
 from store.readers.decode import Decoded, Unreadable, decode
 from store.readers.document import Document, Source
 from store.readers.files import Entry, Parts, walk
@@ -39,13 +39,14 @@ def read(paths: Iterable[Path], run: Run | None = None) -> Iterator[Batch]:
     FileNotFoundError; whatever else is wrong becomes a rejection.
     """
     held: list[Batch] = []
+    pages = api_samples.Pages()
     for unit in _units([Path(path) for path in paths], together=run is not None):
-        for batch in _read_unit(unit, run):
+        for batch in _read_unit(unit, run, pages):
             if batch.run.published:
                 held.append(batch)
             else:
                 yield batch
-    yield from api.published(held)
+    yield from api.published(pages.attached(held))
 
 
 class _Unit(tuple[tuple[Path, frozenset[Path]], ...]):
@@ -80,15 +81,21 @@ def _apart(loose: list[tuple[Path, frozenset[Path]]]) -> Iterator[_Unit]:
     yield from (_Unit((one,)) for one in loose if one[0].parent not in told)
 
 
-def _read_unit(unit: _Unit, run: Run | None) -> Iterator[Batch]:
+def _read_unit(unit: _Unit, run: Run | None, pages: api_samples.Pages) -> Iterator[Batch]:
     around = surroundings(unit.entries, run)
     # A run that is described and measured nothing is a fact too.
     held = [] if around.run is run or not around.told else [Batch(around.run)]
     held += [Document(place, None, around.run).rejected("", bad.reason, bad.detail) for place, bad in around.broken]
     read: list[Parts] = []
+    sheets: list[samples.Sheet] = []
     for entry in unit.entries(is_content):
         read.append(entry.parts)
-        for batch, alone in _read_entry(entry, around):
+        if entry.lines:
+            sheet, flaws = samples.sheet(_placed(entry, around), entry.lines)
+            sheets.append(sheet)
+            held.append(flaws)
+            continue
+        for batch, alone in _read_entry(entry, around, pages):
             if alone or batch.run.published:
                 yield batch
             else:
@@ -99,13 +106,16 @@ def _read_unit(unit: _Unit, run: Run | None) -> Iterator[Batch]:
     if around.beside:
         asked = tuple(dict.fromkeys(entry for batch in held for entry in batch.changelog))
         held.append(around.beside.batch(around.run, asked))
-    yield from settle(held)
+    yield from settle(samples.attached(held, sheets))
 
 
-def _read_entry(entry: Entry, around: Surroundings) -> Iterator[tuple[Batch, bool]]:
+def _read_entry(entry: Entry, around: Surroundings, pages: api_samples.Pages) -> Iterator[tuple[Batch, bool]]:
     document, decoded = _document(entry, around)
     if isinstance(decoded, Unreadable):
         yield document.rejected("", decoded.reason, decoded.detail), False
+        return
+    if api_samples.fits(document):
+        yield from ((batch, False) for batch in pages.take(document))
         return
     source = _source(document)
     if source is None:
@@ -117,18 +127,22 @@ def _read_entry(entry: Entry, around: Surroundings) -> Iterator[tuple[Batch, boo
 
 
 def _document(entry: Entry, around: Surroundings) -> tuple[Document, Decoded | Unreadable]:
-    upload, artifact = around.upload(entry.parts), around.artifact(entry.parts)
     decoded = _decoded(entry)
+    return _placed(entry, around, decoded.value if isinstance(decoded, Decoded) else None), decoded
+
+
+def _placed(entry: Entry, around: Surroundings, value: object = None) -> Document:
+    upload, artifact = around.upload(entry.parts), around.artifact(entry.parts)
     return Document(
         file=entry.place,
-        value=decoded.value if isinstance(decoded, Decoded) else None,
+        value=value,
         run=around.run_of(entry.parts),
         artifact=artifact,
         created_at=upload.created_at if upload else None,
         collected=is_collected(artifact, entry.parts[-1]),
         pool=pool_of(artifact),
         meta=around.meta_of(entry.parts),
-    ), decoded
+    )
 
 
 def _decoded(entry: Entry) -> Decoded | Unreadable:

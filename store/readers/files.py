@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from store import limits
 from store.readers.decode import Unreadable
@@ -32,7 +33,56 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 CONFIGS = "configs"
 """The folder beside a run's artifacts that holds the master configs of its commit."""
 
+SAMPLES = re.compile(r"samples?_.*\.jsonl", re.IGNORECASE)
+"""Answers of an eval, question by question: the only files that are read line by line."""
+
 Parts: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A file, or a member of an archive, that may be larger than memory: its lines, however often they are asked for.
+
+    A line beyond its bound is read past; a file that breaks off, or is longer than its bound, ends with why.
+    """
+
+    path: Path
+    member: str = ""
+
+    def __iter__(self) -> Iterator[bytes | Unreadable]:
+        try:
+            if not self.member:
+                with self.path.open("rb") as file:
+                    yield from _lines(file)
+                return
+            with _Archive(self.path) as whole, zipfile.ZipFile(whole) as archive, archive.open(self.member) as file:
+                yield from _lines(file)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            RuntimeError,
+            EOFError,
+            NotImplementedError,
+            OSError,
+            ValueError,
+        ) as flaw:
+            yield Unreadable("bad_archive" if self.member else "cut_off", str(flaw))
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes | Unreadable]:
+    total = 0
+    while line := file.readline(limits.SAMPLES_LINE_BYTES + 1):
+        total += len(line)
+        if len(line) > limits.SAMPLES_LINE_BYTES:
+            while line and not line.endswith(b"\n") and total <= limits.SAMPLES_BYTES:
+                line = file.readline(limits.SAMPLES_LINE_BYTES)
+                total += len(line)
+            yield Unreadable("line_too_long", str(limits.SAMPLES_LINE_BYTES))
+        else:
+            yield line
+        if total > limits.SAMPLES_BYTES:
+            yield Unreadable("file_too_large", str(limits.SAMPLES_BYTES))
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +96,8 @@ class Entry:
     parts: Parts
     modified: datetime
     content: bytes | Unreadable
+    lines: Lines | None = None
+    """Instead of the content, of a file that is read line by line."""
 
 
 def walk(root: Path, wanted: Callable[[Parts], bool], skip: frozenset[Path] = frozenset()) -> Iterator[Entry]:
@@ -71,8 +123,13 @@ def is_config(parts: Parts) -> bool:
     return len(parts) > 1 and parts[-2] == CONFIGS and parts[-1].lower().endswith((".yaml", ".yml"))
 
 
+def is_streamed(parts: Parts) -> bool:
+    """True of a file of answers, which is read line by line."""
+    return SAMPLES.fullmatch(parts[-1]) is not None
+
+
 def _is_read(parts: Parts) -> bool:
-    return PurePosixPath(parts[-1]).suffix.lower() in _SUFFIXES or is_config(parts)
+    return PurePosixPath(parts[-1]).suffix.lower() in _SUFFIXES or is_config(parts) or is_streamed(parts)
 
 
 def _files(folder: Path, skip: frozenset[Path]) -> Iterator[Path]:
@@ -109,7 +166,8 @@ def _open(path: Path, parts: Parts, wanted: Callable[[Parts], bool], named: bool
     if path.suffix.lower() == ".zip":
         yield from _members(path, parts, modified, wanted)
     elif (named or _is_read(parts)) and not is_debug(parts) and wanted(parts):
-        yield Entry("/".join(parts), parts, modified, _bytes(path))
+        lines = Lines(path) if is_streamed(parts) else None
+        yield Entry("/".join(parts), parts, modified, b"" if lines else _bytes(path), lines)
 
 
 def _bytes(path: Path) -> bytes | Unreadable:
@@ -135,7 +193,9 @@ def _members(path: Path, at: Parts, modified: datetime, wanted: Callable[[Parts]
                 parts = (*above, *PurePosixPath(info.filename).parts)
                 if is_debug(parts) or not wanted(parts):
                     continue
-                yield Entry(f"{'/'.join(at)}!{info.filename}", parts, modified, _content(archive, info))
+                content = _content(archive, info)
+                lines = Lines(path, info.filename) if _is_stream(info) and content == b"" else None
+                yield Entry(f"{'/'.join(at)}!{info.filename}", parts, modified, content, lines)
     except (zipfile.BadZipFile, OSError, Unreadable, NotImplementedError, ValueError, struct.error) as flaw:
         broken = flaw if isinstance(flaw, Unreadable) else Unreadable("bad_archive", str(flaw))
         yield Entry("/".join(at), at, modified, broken)
@@ -160,12 +220,16 @@ def _bounded(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
         )
     _check_apart(infos)
     chosen = [info for info in infos if not info.is_dir() and _is_chosen(PurePosixPath(info.filename).parts or ("",))]
-    unpacked = sum(info.file_size for info in chosen)
+    unpacked = sum(info.file_size for info in chosen if not _is_stream(info))
     if unpacked > limits.ARCHIVE_UNPACKED_BYTES:
         raise Unreadable(
             "archive_too_large", f"{path.name}: {unpacked} bytes unpacked, at most {limits.ARCHIVE_UNPACKED_BYTES}"
         )
     return sorted(chosen, key=lambda info: info.filename)
+
+
+def _is_stream(info: zipfile.ZipInfo) -> bool:
+    return is_streamed(PurePosixPath(info.filename).parts or ("",))
 
 
 def _is_chosen(parts: Parts) -> bool:
@@ -181,10 +245,10 @@ def _check_apart(infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes | Unreadable:
-    """Bytes of a member. Nothing is ever written to disk; a hostile name is refused all the same, as a sign."""
+    """Bytes of a member, none of one that is read line by line; a hostile name is refused in any case, as a sign."""
     refused = next((found for check in _MEMBER_CHECKS if (found := check(info))), None)
-    if refused:
-        return refused
+    if refused or _is_stream(info):
+        return refused or b""
     try:
         # In parts: read whole, a member whose size is a lie would be unpacked to its true one first.
         with archive.open(info) as member:
@@ -203,6 +267,8 @@ def _unsafe(info: zipfile.ZipInfo) -> Unreadable | None:
 
 
 def _grown(info: zipfile.ZipInfo) -> Unreadable | None:
+    if _is_stream(info):
+        return None
     is_grown = info.file_size > limits.ARCHIVE_RATIO * max(info.compress_size, 1)
     if info.file_size > limits.ARCHIVE_RATIO_FROM_BYTES and is_grown:
         return Unreadable("archive_too_large", f"{info.filename}: {info.file_size} bytes from {info.compress_size}")

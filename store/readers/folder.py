@@ -17,7 +17,7 @@ from pathlib import Path
 from store import identity
 from store.readers import sidecars
 from store.readers.decode import Unreadable, decode
-from store.readers.files import Entry, Parts, is_config
+from store.readers.files import Entry, Parts, is_config, is_streamed
 from store.readers.sidecars import Beside
 from store.records import Run
 from store.runs import local_run, parse_run, parse_time
@@ -149,7 +149,8 @@ def surroundings(walk: Callable[[Callable[[Parts], bool]], Iterable[Entry]], giv
     artifacts = values.get("artifacts.json")
     run, told = _run(values.get("run.json"), given, _run_of_artifacts(artifacts))
     if run is None:
-        return Surroundings(_local(walk(lambda parts: not is_config(parts))), meta=meta, broken=broken)
+        named = walk(lambda parts: not is_config(parts) and not is_streamed(parts))
+        return Surroundings(_local(named), meta=meta, broken=broken)
     attempts = tuple(sorted(_attempts(values.get("attempts.json"), run), key=lambda one: (one.started_at, one.attempt)))
     beside = sidecars.read(walk(_beside_of(walk)), run)
     return Surroundings(

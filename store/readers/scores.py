@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from math import isfinite, sqrt
 
+from store.answers import READINGS
 from store.readers.columns import columns
 from store.readers.deployment import deployment
 from store.readers.values import Flaw, Row, integer, number, shown, word
@@ -80,19 +81,19 @@ def from_commas(row: Row) -> Row:
         if found is None:
             flat[key] = value
             continue
-        ours = _kind(found["filter"])
+        ours = READINGS[reading_of(found["filter"])]
         flat.setdefault(ours + ("_se" if found["error"] else ""), value)
         if ours == "score":
             flat.setdefault("score_name", found["metric"])
     return flat
 
 
-def _kind(filter_name: str) -> str:
+def reading_of(filter_name: str) -> str:
     """Upstream's rule: a filter says by its name whether it is the strict or the flexible reading of an answer."""
     name = filter_name.lower()
     if "strict" in name or "resolved" in name:
-        return "em_strict"
-    return "em_flexible" if "flex" in name or "extract" in name else "score"
+        return "strict"
+    return "flexible" if "flex" in name or "extract" in name else "score"
 
 
 def _topology(row: Row) -> Row:

@@ -149,4 +149,5 @@ def _scores_agree(one: Score, other: Score) -> bool:
 
 
 def _known_values(one: Score) -> int:
-    return sum(value is not None for value in (one.strict, one.flexible, one.score, one.n, one.score_name, one.image))
+    told = (one.strict, one.flexible, one.score, one.n, one.score_name, one.image, one.answers)
+    return sum(value is not None for value in told)

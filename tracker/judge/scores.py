@@ -21,6 +21,16 @@ import numpy as np
 from store.identity import config_key, layout_text
 from store.records import Caveat, Evidence, Finding, RunKey, Scope, Score, Unmatched, Verdict
 from tracker.judge.gate import gate_of
+from tracker.judge.pairing import (
+    Compared,
+    compared,
+    correlation,
+    pairs,
+    pooled,
+    pooled_notes,
+    source,
+    wrong_format,
+)
 from tracker.judge.results import (
     RULES,
     EvalRules,
@@ -45,7 +55,8 @@ from tracker.judge.results import (
     values_of,
 )
 from tracker.stats.families import benjamini_hochberg
-from tracker.stats.proportions import Difference, Proportion, compare, pool, wilson
+from tracker.stats.paired import Paired
+from tracker.stats.proportions import Difference, Proportion, compare, wilson
 
 _EPSILON = 1e-9
 """0.95 - 0.96 is -0.010000000000000009: a margin met exactly counts as met."""
@@ -68,10 +79,14 @@ class _Trial:
     new: tuple[Score, ...]
     base: tuple[Score, ...]
     flaw: _Flaw | None
-    difference: Difference | None
+    compared: Compared
     p_drop: float = 1.0
     p_rise: float = 1.0
     """Adjusted over the family of jobs."""
+
+    @property
+    def difference(self) -> Difference | Paired | None:
+        return self.compared.difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ class _Answer:
     scope: Scope
     key: str
     members: tuple[_Trial, ...]
-    difference: Difference | None
+    difference: Difference | Paired | None
     margin: float
     p_adjusted: float
     verdict: Verdict
@@ -127,9 +142,8 @@ def judge_scores(
 def _trial(job: Job, metric: str, scale: Scale, rules: EvalRules) -> _Trial:
     base = baseline_of(job, metric, rules)
     flaw = next((found for score in job.new if (found := _flaw(score, metric, job, base))), None)
-    before, after = (average_of(side, metric) for side in (base, job.new))
-    difference = compare(before, after, scale.phi) if before and after and not flaw else None
-    return _Trial(job, metric, job.new, base, flaw, difference)
+    sides = Compared() if flaw else compared(base, job.new, metric, scale)
+    return _Trial(job, metric, job.new, base, flaw, sides)
 
 
 def _flaw(score: Score, metric: str, job: Job, base: Sequence[Score]) -> _Flaw | None:
@@ -150,7 +164,7 @@ def _flaw(score: Score, metric: str, job: Job, base: Sequence[Score]) -> _Flaw |
     return None
 
 
-def _families(tests: Sequence[tuple[str, Difference | None]]) -> list[tuple[float, float]]:
+def _families(tests: Sequence[tuple[str, Difference | Paired | None]]) -> list[tuple[float, float]]:
     """Adjusted p of a drop and of a rise for each test, over all tests of its metric."""
     result = [(1.0, 1.0)] * len(tests)
     for metric in {name for name, _ in tests}:
@@ -168,7 +182,7 @@ def _with_families(trials: Sequence[_Trial]) -> tuple[_Trial, ...]:
 
 
 def _said_by_statistics(
-    difference: Difference, p_drop: float, p_rise: float, margin: float, rules: EvalRules
+    difference: Difference | Paired, p_drop: float, p_rise: float, margin: float, rules: EvalRules
 ) -> Verdict:
     """Effect first, then p, then what the interval allows to say; `p_drop` and `p_rise` are adjusted."""
     least = margin - _EPSILON
@@ -237,7 +251,8 @@ def _state(trial: _Trial, verdict: Verdict, said: Verdict) -> tuple[Caveat, ...]
         (Caveat.of("run_again"), alarming and len(trial.new) == 1),
         (Caveat.of("same_identity"), moved and bool(trial.base) and identity_of(score)(trial.base[0])),
     )
-    return (*((trial.flaw.reason,) if trial.flaw else ()), *(caveat for caveat, holds in notes if holds))
+    flaw = (trial.flaw.reason,) if trial.flaw else ()
+    return (*flaw, *(caveat for caveat, holds in notes if holds), *trial.compared.notes)
 
 
 def _recovered(trial: _Trial, said: Verdict, scale: Scale, rules: EvalRules) -> tuple[Caveat, ...]:
@@ -310,7 +325,8 @@ def _format(trial: _Trial, rules: EvalRules) -> tuple[Caveat, ...]:
     growth = after - (before or 0.0)
     if abs(growth) <= rules.format_gap:
         return ()
-    return (Caveat.of("format_gap" if growth > 0 else "format_gap_closed", before=before, after=after, growth=growth),)
+    said = Caveat.of("format_gap" if growth > 0 else "format_gap_closed", before=before, after=after, growth=growth)
+    return (said, *wrong_format(trial.base, trial.new))
 
 
 def _format_gap(scores: Sequence[Score]) -> float | None:
@@ -326,18 +342,18 @@ def _config_answers(trials: Sequence[_Trial], rules: EvalRules) -> list[_Answer]
     groups: dict[tuple[tuple[str, str], str], list[_Trial]] = defaultdict(list)
     for trial in trials:
         groups[trial.job.group, trial.metric].append(trial)
-    pooled = {
-        key: pool([t.difference for t in members if t.difference], rules.rho)
+    together = {
+        key: pooled([t.compared for t in members if t.difference], rules)
         for key, members in groups.items()
         if any(t.difference for t in members)
     }
-    family = _families([(metric, difference) for (_, metric), difference in pooled.items()])
-    answers = (_config_answer(groups[key], pooled[key], p, rules) for key, p in zip(pooled, family, strict=True))
+    family = _families([(metric, difference) for (_, metric), difference in together.items()])
+    answers = (_config_answer(groups[key], together[key], p, rules) for key, p in zip(together, family, strict=True))
     return [answer for answer in answers if len(answer.members) >= 2]
 
 
 def _config_answer(
-    group: Sequence[_Trial], difference: Difference, p: tuple[float, float], rules: EvalRules
+    group: Sequence[_Trial], difference: Difference | Paired, p: tuple[float, float], rules: EvalRules
 ) -> _Answer:
     members = tuple(trial for trial in group if trial.difference)
     left_out = len(group) - len(members)
@@ -356,6 +372,7 @@ def _config_answer(
             Caveat.of("eval_size", n=members[0].new[0].n, standard_error=difference.se),
             *((Caveat.of("jobs_left_out", have=len(members), of=len(group)),) if left_out else ()),
             *((Caveat.of("run_again"),) if alarming and single else ()),
+            *pooled_notes(difference),
         ),
     )
 
@@ -392,22 +409,24 @@ def _finding(answer: _Answer, scale: Scale, rules: EvalRules) -> Finding:
         baseline_image=_image(score for trial in answer.members for score in trial.base),
         candidate_image=_image(score for trial in answer.members for score in trial.new),
         caveats=answer.caveats,
-        evidence=_evidence(answer, scale, rules) if difference else None,
+        evidence=_evidence(answer, difference, scale, rules) if difference else None,
     )
 
 
-def _evidence(answer: _Answer, scale: Scale, rules: EvalRules) -> Evidence:
-    """`sigma` holds, per job, the scatter expected of its difference: phi times the standard errors of both sides."""
+def _evidence(answer: _Answer, difference: Difference | Paired, scale: Scale, rules: EvalRules) -> Evidence:
+    """`sigma` holds, per job, the scatter expected of its difference when nothing changed."""
+    jobs = [trial.compared for trial in answer.members]
     return Evidence(
         members=tuple(trial.job.key for trial in answer.members),
         baseline=tuple(values_of(trial.base[::-1], trial.metric) for trial in answer.members),
         candidate=tuple(values_of(trial.new[::-1], trial.metric) for trial in answer.members),
         sigma=tuple(trial.difference.se for trial in answer.members if trial.difference),
-        scale_source=str(scale),
-        correlation=rules.rho if len(answer.members) > 1 else 0.0,
+        scale_source=source(jobs, difference, scale),
+        correlation=correlation(difference, rules) if len(answer.members) > 1 else 0.0,
         margin=answer.margin,
         alpha=rules.alpha,
         p_adjusted=answer.p_adjusted,
+        pairs=pairs(jobs),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from store.records import RunKey
-from tracker.simulate import bench, files, script
+from tracker.simulate import answers, bench, files, script
 from tracker.simulate.fleet import CONFIGS, EIGHT, JOBS
 from tracker.simulate.sittings import Mask, Sitting, calendar, sittings
 from tracker.simulate.truth import Story, StoryRun
@@ -165,6 +165,10 @@ def _write_evals(home: Path, sitting: Sitting, results: _Results) -> None:
         if sitting.artifacts_kept:
             files.write(home / folder / "meta_env.json", files.meta_env(job, *identity))
             files.write(home / source, files.lm_eval(job, flexible, strict))
+            if job.config.key in answers.CONFIGS:
+                told = answers.lines(flexible, strict, seed=sitting.run_id + place)
+                path = home / folder / f"samples_gsm8k_{when}.jsonl"
+                path.write_text("\n".join(told) + "\n", encoding="utf-8", newline="\n")
     files.write(home / "eval_results_all" / "agg_eval_all.json", collected)
 
 
