@@ -553,7 +553,7 @@ def _artifact(told: Mapping[str, Any]) -> Artifact:
             sha256=_sha256(told.get("digest")),
             told=MappingProxyType(told),
         )
-    except (KeyError, TypeError, ValueError, OverflowError) as flaw:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as flaw:
         raise _Broken(f"an entry of the list is no artifact ({type(flaw).__name__}: {flaw})") from None
 
 
