@@ -8,27 +8,32 @@ other bytes of the same batch: that is one more file, whose rows the database fi
 What was found is history too: each time the findings of a comparison are kept, they are one more file, named by the
 comparison, the moment and SHA-256: `findings=5d41402abc4b2a76/at=20261130T181501123456Z/8c1f….parquet`. The newest of
 a comparison counts, the older ones stay.
+
+What a person said about a change is a file too: `events=j2a2catt/at=20261130T181501123456Z/03b7….parquet`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
 from store import limits, parquet
 from store.frames import COLUMNS, UTC_TIME, from_text, to_batch, to_frame, to_text
+from store.life import Event
 from store.records import Batch, Finding, RunKey
 from store.whole import write_atomically
 
 _NAME = re.compile(r"run=(-?\d+)/attempt=(\d+)/([0-9a-f]{16})\.parquet$")
 _FINDINGS_NAME = re.compile(r"findings=([0-9a-f]{16})/at=(\d{8}T\d{12}Z)/([0-9a-f]{16})\.parquet$")
+_EVENT_NAME = re.compile(r"events=([0-9a-z]{1,16})/at=(\d{8}T\d{12}Z)/([0-9a-f]{16})\.parquet$")
 _MOMENT = "%Y%m%dT%H%M%S%fZ"
 
 _FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -37,6 +42,9 @@ _FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
     "record": pl.String,
 }
 """Columns of a file of findings: a row each in their order; a comparison that found nothing has one row without."""
+
+_EVENT: dict[str, pl.DataType | type[pl.DataType]] = {"change": pl.String, "said_at": UTC_TIME, "record": pl.String}
+"""Columns of a file of what a person said: one row."""
 
 
 class BrokenFile(Exception):
@@ -58,6 +66,16 @@ class FindingsFile:
 
     comparison: str
     """16 hexadecimal digits that stand for the name of the comparison."""
+    at: str
+    digest: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EventFile:
+    """A file of what a person said by its name: change, moment and content."""
+
+    change: str
     at: str
     digest: str
     path: Path
@@ -123,7 +141,7 @@ def _names(root: Path, pattern: str) -> Iterator[str]:
     return (path.relative_to(root).as_posix() for path in root.glob(pattern))
 
 
-def read(file: File | FindingsFile) -> pl.DataFrame:
+def read(file: File | FindingsFile | EventFile) -> pl.DataFrame:
     """The rows of a file, checked against its name. Raises BrokenFile."""
     try:
         content = file.path.read_bytes()
@@ -177,10 +195,32 @@ def findings_file_of(
     return _findings_file(comparison, at, digest_of(content), root), content
 
 
+def later(at: datetime, held: str) -> datetime:
+    """A moment after the one that a name holds ("" for none), whatever the clock says: what is kept last counts.
+
+    >>> later(datetime(2026, 11, 30, tzinfo=UTC), "20261201T000000000000Z").isoformat()
+    '2026-12-01T00:00:00.000001+00:00'
+    """
+    if not held:
+        return at
+    return max(at, datetime.strptime(held, _MOMENT).replace(tzinfo=UTC) + timedelta(microseconds=1))
+
+
 def _findings_file(comparison: str, at: datetime, digest: str, root: Path) -> FindingsFile:
     folder = root / _folder(comparison, at)
     name, moment = (part.partition("=")[2] for part in folder.parts[-2:])
     return FindingsFile(name, moment, digest, folder / f"{digest}.parquet")
+
+
+def findings_files(root: Path) -> list[FindingsFile]:
+    """Every file of findings, those of a comparison oldest first."""
+    return findings_files_among(_names(root, "findings=*/at=*/*.parquet"), root)
+
+
+def findings_files_among(names: Iterable[str], root: Path) -> list[FindingsFile]:
+    """The files of findings among names (relative to a root), those of a comparison oldest first."""
+    found = map(_FINDINGS_NAME.fullmatch, names)
+    return sorted(FindingsFile(m[1], m[2], m[3], root / m.string) for m in found if m)
 
 
 def newest_findings(root: Path) -> dict[str, FindingsFile]:
@@ -190,9 +230,7 @@ def newest_findings(root: Path) -> dict[str, FindingsFile]:
 
 def newest_findings_among(names: Iterable[str], root: Path) -> dict[str, FindingsFile]:
     """The newest file of each comparison among names (relative to a root)."""
-    found = map(_FINDINGS_NAME.fullmatch, names)
-    named = sorted(FindingsFile(m[1], m[2], m[3], root / m.string) for m in found if m)
-    return {file.comparison: file for file in named}
+    return {file.comparison: file for file in findings_files_among(names, root)}
 
 
 def read_findings(file: FindingsFile) -> tuple[str, tuple[Finding, ...]]:
@@ -209,27 +247,72 @@ def read_findings(file: FindingsFile) -> tuple[str, tuple[Finding, ...]]:
     return comparison, found
 
 
+def write_event(event: Event, root: Path) -> EventFile:
+    """Keep what a person said about a change; the same said twice is one file."""
+    file, content = event_file_of(event, root)
+    put(file.path, content)
+    return file
+
+
+def event_file_of(event: Event, root: Path) -> tuple[EventFile, bytes]:
+    """The file that keeps what a person said, and its content; nothing is written."""
+    rows = [(event.change, event.at.astimezone(UTC), to_text(event))]
+    content = _parquet(pl.DataFrame(rows, schema=_EVENT, orient="row"))
+    digest = digest_of(content)
+    folder = event_folder(event.change, event.at)
+    return EventFile(event.change, folder.rpartition("=")[2], digest, root / folder / f"{digest}.parquet"), content
+
+
+def event_files(root: Path) -> list[EventFile]:
+    """Every file of what people said, by change and moment."""
+    found = map(_EVENT_NAME.fullmatch, _names(root, "events=*/at=*/*.parquet"))
+    return sorted(EventFile(m[1], m[2], m[3], root / m.string) for m in found if m)
+
+
+def read_event(file: EventFile) -> Event:
+    """What was said, checked against the file's name. Raises BrokenFile."""
+    rows = read(file)
+    try:
+        ((change, at, record),) = rows.select(list(_EVENT)).iter_rows()
+        event = from_text(record, Event)
+        names = {event_folder(change, at), event_folder(event.change, event.at)}
+    except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
+        raise BrokenFile(f"{file.path}: holds nothing that was said ({flaw})") from flaw
+    if names != {f"events={file.change}/at={file.at}"}:
+        raise BrokenFile(f"{file.path}: is of another change or moment than its name says")
+    return event
+
+
+def event_folder(change: str, at: datetime) -> str:
+    """The folder of what was said about a change at a moment."""
+    return f"events={change}/at={at.astimezone(UTC).strftime(_MOMENT)}"
+
+
 def is_name(name: str) -> bool:
     """Whether a file of an archive may have this name (relative to its root).
 
     >>> is_name("run=27489075807/attempt=1/4f0c2ab19d3e7a55.parquet"), is_name("run=1/../4f0c2ab19d3e7a55.parquet")
     (True, False)
     """
-    return bool(_NAME.fullmatch(name) or _FINDINGS_NAME.fullmatch(name))
+    return _promise(name) is not None
+
+
+def _promise(name: str) -> re.Match[str] | None:
+    return _NAME.fullmatch(name) or _FINDINGS_NAME.fullmatch(name) or _EVENT_NAME.fullmatch(name)
 
 
 def verify(name: str, content: bytes) -> None:
-    """Raises BrokenFile when these bytes are not the file that a name promises: content, run attempt, comparison."""
-    promised = _NAME.fullmatch(name) or _FINDINGS_NAME.fullmatch(name)
+    """Raises BrokenFile when these bytes are not the file that a name promises: content, and what it is of."""
+    promised = _promise(name)
     if promised is None:
         raise BrokenFile(f"{name}: no name of an archive file")
     if digest_of(content) != promised[3]:
         raise BrokenFile(f"{name}: its content is {digest_of(content)}, not what its name says")
-    columns = ["run_id", "attempt"] if promised.re is _NAME else ["comparison", "kept_at"]
+    columns, folder = _BY_NAME[promised.re]
     try:
         rows = _rows(content, name)
-        told = rows.select(columns).unique().rows()
-        names = {_folder(*row) for row in told}
+        told = rows.select(list(columns)).unique().rows()
+        names = {folder(*row) for row in told}
     except (pl.exceptions.PolarsError, ValueError, TypeError, AttributeError) as flaw:
         raise BrokenFile(f"{name}: is no file of an archive ({type(flaw).__name__})") from None
     if names != {name.rpartition("/")[0]}:
@@ -247,3 +330,13 @@ def _folder(of: int | str, which: int | datetime) -> str:
     if isinstance(of, str) and isinstance(which, datetime):
         return f"findings={digest_of(of.encode())}/at={which.astimezone(UTC).strftime(_MOMENT)}"
     return f"run={of}/attempt={which}"
+
+
+_BY_NAME: Mapping[re.Pattern[str], tuple[tuple[str, str], Callable[..., str]]] = MappingProxyType(
+    {
+        _NAME: (("run_id", "attempt"), _folder),
+        _FINDINGS_NAME: (("comparison", "kept_at"), _folder),
+        _EVENT_NAME: (("change", "said_at"), event_folder),
+    }
+)
+"""By the shape of a name: the columns that say what a file is of, and the folder that they name."""

@@ -16,6 +16,7 @@ from typing import Final
 
 from store import archive
 from store.buckets import Bucket
+from store.life import Event
 from store.records import Batch, Finding, RunKey
 from store.travel import Carried, Folder, carry, plan
 
@@ -123,6 +124,12 @@ class Depot:
     def write_findings(self, comparison: str, findings: Sequence[Finding], at: datetime) -> archive.FindingsFile:
         """Keep what a comparison found, as it was said at a moment."""
         file, content = archive.findings_file_of(comparison, findings, at, self.root)
+        self._keep(file.path, content)
+        return file
+
+    def write_event(self, event: Event) -> archive.EventFile:
+        """Keep what a person said about a change."""
+        file, content = archive.event_file_of(event, self.root)
         self._keep(file.path, content)
         return file
 

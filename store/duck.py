@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,10 +85,18 @@ _FORMS: Final = {
 }
 _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
-_PART: Final = "part of the archive"
+PART: Final = "part of the archive"
 """Note: which runs the store takes in, and how many files it left out when the archive was last listed."""
 _HELD: Final = "findings files"
 """Note: by comparison, moment and digest of the archive's file that its findings are of."""
+
+ALONE: Final[Mapping[str, str]] = {
+    "reviews": "run_id, attempt, rules_version",
+    "events": "record",
+    "findings": "comparison",
+    "notes": "key",
+}
+"""Tables with rows that may live in the database alone, each with what tells its rows apart."""
 
 TIDY_KEYS: Final = tuple("run started_at image recipe curve series conc multinode pool config attempt official".split())
 """The columns of a tidy frame before `metric` and `value`."""
@@ -113,7 +121,30 @@ class StoreIsBusy(CannotOpenStore):
 
 
 class StoreIsDamaged(CannotOpenStore):
-    """The file is no database that can be read."""
+    """The file is no database that can be read, or a part of it cannot be."""
+
+
+class DiskIsFull(CannotOpenStore):
+    """There was no room to write; what had landed stays."""
+
+
+_FLAWS: Final[tuple[tuple[str, type[CannotOpenStore], str], ...]] = (
+    (
+        r"No space left|max_temp_directory_size|disk quota|File too large",
+        DiskIsFull,
+        "{path}: the disk is full ({flaw}): free space and give the same command again; what has landed stays",
+    ),
+    ("Permission denied", CannotOpenStore, "{path} may not be used ({flaw}): give this user the right to write there"),
+    (
+        "",
+        StoreIsDamaged,
+        "{path} is damaged ({flaw}): `tracker store check` says what is lost, `tracker store recover` repairs it",
+    ),
+)
+"""Words of DuckDB, what they stand for, and what to do; the last fits everything."""
+
+_DAMAGE: Final = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+"""What a damaged file or a full disk raises; a checksum that does not fit raises the base class itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +275,16 @@ class Store:
         database = Path(path)
         con = _connect(database, read_only, wait_seconds)
         try:
-            if not read_only:
-                migrate(con)
-            _check_version(con, database)
-            depot = archive if isinstance(archive, Depot) else Depot.at(archive, path)
-            found = cls(con, database, depot, official, withdrawn)
-            if not read_only:
-                found._judge_standings()
-            return found
+            with _in_words(database):
+                _check_is_known(con, database)
+                if not read_only:
+                    migrate(con)
+                _check_version(con, database)
+                depot = archive if isinstance(archive, Depot) else Depot.at(archive, path)
+                found = cls(con, database, depot, official, withdrawn)
+                if not read_only:
+                    found._judge_standings()
+                return found
         except BaseException:
             con.close()
             raise
@@ -268,6 +301,9 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if isinstance(error, duckdb.Error):
+            with _in_words(self._path):
+                raise error
 
     # Landing
 
@@ -303,17 +339,17 @@ class Store:
         broken: list[str] = []
         landed = self._load_parts(_checked(brought.files, broken))
         loaded = len(brought.files) - len(broken)
-        self.put_note(_PART, [to_text(wanted), brought.left_out])
-        told = (*brought.refused, *broken, *self._catch_up_findings())
+        self.put_note(PART, [to_text(wanted), brought.left_out])
+        told = (*brought.refused, *broken, *self._catch_up_findings(), *self._catch_up_events())
         return Loaded(loaded, landed, told, brought.unlisted, brought.left_out)
 
     def _choice(self) -> Choice:
-        return from_text((self.note(_PART) or (to_text(EVERYTHING), 0))[0], Choice)
+        return from_text((self.note(PART) or (to_text(EVERYTHING), 0))[0], Choice)
 
     @property
     def left_out(self) -> int:
         """Files of runs that the archive had when it was last listed, and that this store was told to leave out."""
-        return int((self.note(_PART) or ("", 0))[1])
+        return int((self.note(PART) or ("", 0))[1])
 
     def _landed(self) -> list[tuple[str, RunKey]]:
         rows = self._con.sql("SELECT file, run_id, attempt FROM landed").fetchall()
@@ -351,6 +387,26 @@ class Store:
             if broken:
                 raise Trouble(f"files of {archive} cannot be used: {'; '.join(broken)}")
             yield store
+
+    def _catch_up_events(self) -> Iterator[str]:
+        """Make the archive and the database hold the same sayings; yields what is wrong with files."""
+        held = set(self.events())
+        found = archive.event_files(self._depot.root)
+        named = [f"events={file.change}/at={file.at}" for file in found]
+        if named == sorted(archive.event_folder(event.change, event.at) for event in held):
+            return
+        for file in found:
+            try:
+                event = archive.read_event(file)
+            except archive.BrokenFile as flaw:
+                yield str(flaw)
+                continue
+            if event not in held:
+                self._take_event(event)
+            held.discard(event)
+        # An older version kept what people said in the database alone.
+        for event in held:
+            self._depot.write_event(event)
 
     def _catch_up_findings(self) -> Iterator[str]:
         """Take over the newest findings of each comparison; yields what is wrong with files that cannot be read."""
@@ -752,9 +808,10 @@ class Store:
         They are a file of the archive too, named by the moment `at` (now, unless it is told), so that they travel with
         it and outlive the database. Saving equal findings again adds nothing.
         """
-        name = archive.digest_of(comparison.encode())
-        if name not in self._held() or self.findings(comparison) != tuple(findings):
-            file = self._depot.write_findings(comparison, findings, at or datetime.now(UTC))
+        held = self._held().get(archive.digest_of(comparison.encode()))
+        if held is None or self.findings(comparison) != tuple(findings):
+            moment = archive.later(at or datetime.now(UTC), held[0] if held else "")
+            file = self._depot.write_findings(comparison, findings, moment)
             self._keep(file, comparison, findings)
 
     def _held(self) -> dict[str, list[str]]:
@@ -792,10 +849,15 @@ class Store:
         return tuple(from_text(text, Review) for text in rows["record"])
 
     def add_event(self, event: Event) -> None:
-        """Keep what a person said about a change."""
+        """Keep what a person said about a change, in the archive first; the same said twice is kept once."""
+        self._depot.write_event(event)
+        self._take_event(event)
+
+    def _take_event(self, event: Event) -> None:
         at = event.at.astimezone(UTC).replace(tzinfo=None)
-        row = (at, event.change, event.action.value, to_text(event))
-        self._con.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
+        record = to_text(event)
+        self._con.execute("DELETE FROM events WHERE record = ?", [record])
+        self._con.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (at, event.change, event.action.value, record))
 
     def events(self) -> tuple[Event, ...]:
         """What people said about changes, oldest first."""
@@ -872,20 +934,27 @@ class Store:
             with _old(path, depot, wait_seconds, official) as old, cls.open(draft, depot, official=official) as new:
                 loaded = new.catch_up()
                 if old is not None:
-                    new._adopt(old)
+                    new.adopt(old.kept_alone())
             _remove(Path(f"{path}.wal"))
             draft.replace(path)
         finally:
             _remove(draft)
         return loaded
 
-    def _adopt(self, old: Store) -> None:
-        for table in ("reviews", "events"):
-            self._insert(f"INSERT INTO {table} BY NAME SELECT * FROM given", old._con.sql(f"FROM {table}").pl())
-        for table, key in (("findings", "comparison"), ("notes", "key")):
-            rows = old._con.sql(f"FROM {table}").pl()
-            fresh = f"SELECT * FROM given WHERE {key} NOT IN (SELECT {key} FROM {table})"
+    def kept_alone(self) -> dict[str, pl.DataFrame]:
+        """The rows of the tables that a rebuild from the archive cannot make, or not all of."""
+        return {table: self._con.sql(f"FROM {table}").pl() for table in ALONE}
+
+    def adopt(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Take over rows of another database (`kept_alone`) that are not here; what is a file here stays."""
+        for table, given in tables.items():
+            key = ALONE[table]
+            # Which files of findings are held is known here.
+            rows = given.filter(pl.col("key") != _HELD) if table == "notes" else given
+            fresh = f"SELECT * FROM given WHERE ({key}) NOT IN (SELECT ({key}) FROM {table})"
             self._insert(f"INSERT INTO {table} BY NAME {fresh}", rows)
+        # A file that cannot be read was told when it was caught up with.
+        deque(self._catch_up_events(), maxlen=0)
 
     # Inside
 
@@ -909,7 +978,9 @@ class Store:
         try:
             self._con.execute(sql)
         finally:
-            self._con.unregister("given")
+            # After an error it must not stand before that: the transaction is over, and the frame goes with it.
+            with suppress(duckdb.TransactionException):
+                self._con.unregister("given")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -917,7 +988,8 @@ class Store:
         try:
             yield
         except BaseException:
-            self._con.execute("ROLLBACK")
+            with suppress(duckdb.Error):
+                self._con.execute("ROLLBACK")
             raise
         self._con.execute("COMMIT")
 
@@ -968,15 +1040,42 @@ def _metric_columns(con: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for name in POINT_METRICS if name in present]
 
 
-def _check_version(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _check_is_known(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """A newer version may keep anything in its tables: it is not touched."""
     found, known = _version(con), schema_steps()[-1][0]
     if found > known:
         raise CannotOpenStore(
             f"{path} has schema {found}, this version knows {known}: upgrade sweep-tracker, or rebuild another database"
-            " from the archive"
+            " from the archive (tracker store rebuild --store OTHER --archive ARCHIVE)"
         )
+    if not found and con.sql("SELECT 1 FROM duckdb_tables()").fetchall():
+        raise CannotOpenStore(f"{path} is a database of something else: name another file with --store")
+
+
+def _check_version(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    found, known = _version(con), schema_steps()[-1][0]
     if found < known:
-        raise CannotOpenStore(f"{path} has schema {found}, this version needs {known}: open it once for writing")
+        raise CannotOpenStore(
+            f"{path} has schema {found}, this version needs {known}: open it once for writing, for example with"
+            " `tracker store recover`"
+        )
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Say in words of ours what DuckDB says of the world; a statement that is wrong stays its own error."""
+    try:
+        yield
+    except duckdb.Error as flaw:
+        if type(flaw) is duckdb.Error or isinstance(flaw, _DAMAGE):
+            raise _told(path, flaw) from flaw
+        raise
+
+
+def _told(path: Path, flaw: duckdb.Error) -> CannotOpenStore:
+    said = str(flaw).strip().partition("\n")[0]
+    kind, words = next((kind, words) for pattern, kind, words in _FLAWS if re.search(pattern, said, re.IGNORECASE))
+    return kind(words.format(path=path, flaw=said))
 
 
 def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
@@ -989,7 +1088,7 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
             return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.Error as flaw:
             if "lock on file" not in str(flaw):
-                raise StoreIsDamaged(f"{path} cannot be read ({flaw}): rebuild it from the archive") from flaw
+                raise _told(path, flaw) from flaw
             if time.monotonic() >= patience:
                 raise StoreIsBusy(_held(path, wait_seconds, str(flaw))) from flaw
         time.sleep(_WAIT_STEP)

@@ -8,7 +8,7 @@ import grimp
 import pytest
 
 OWNERS: Mapping[str, frozenset[str]] = {
-    "duckdb": frozenset({"store.duck"}),
+    "duckdb": frozenset({"store.duck", "store.salvage"}),
     "github": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
     "requests": frozenset({"store.github", "store.credentials", "store.release", "reports.channels.github"}),
     "pyarrow": frozenset({"store.buckets", "store.parquet"}),

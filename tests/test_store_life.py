@@ -181,7 +181,7 @@ def test_what_is_no_database_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(CannotOpenStore, match="does not exist"):
         Store.open(path, tmp_path / "archive", read_only=True)
     path.write_bytes(b"not a database" * 1000)
-    with pytest.raises(StoreIsDamaged, match="rebuild it from the archive"):
+    with pytest.raises(StoreIsDamaged, match="tracker store recover"):
         Store.open(path, tmp_path / "archive")
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
-from store import withdrawals
-from store.depot import EVERYTHING, Choice, Depot
+from store import checkup, withdrawals
+from store.checkup import Checkup, Recovered
+from store.depot import EVERYTHING, Choice, Depot, is_bucket
 from store.duck import Effect, Info, Landed, Loaded, States, Store
 from store.identity import config_key, series_key
 from store.metrics import ADVISORY_METRICS, GATE_METRICS, POINT_METRICS
@@ -34,7 +36,7 @@ from store.records import (
 )
 from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
-from store.travel import Carried, Place, Plan, carry, plan
+from store.travel import Carried, Folder, Place, Plan, carry, plan
 from tracker import contrast, coverage, describe, partial, provenance, sides
 from tracker.events import EVENTS, Event
 from tracker.harness import Teller, redefined
@@ -104,6 +106,15 @@ class Ingested:
     invalid: Mapping[str, int]
     unmapped: Mapping[str, int]
     unofficial: tuple[tuple[RunKey, str], ...]
+    read: int = 0
+    """Points and scores that could be read, those that had landed before too."""
+    newest: Run | None = None
+    """The run that says it started last."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether not one row could be read, of those that were there."""
+        return bool(self.rejections) and not self.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +168,8 @@ class _Tally:
 
     def __init__(self) -> None:
         self.runs: set[RunKey] = set()
+        self.newest: Run | None = None
+        self.read = 0
         self.duplicates = 0
         self.rejections: Counter[str] = Counter()
         self.invalid: Counter[str] = Counter()
@@ -171,6 +184,8 @@ class _Tally:
 
     def _count(self, batch: Batch) -> None:
         self.runs.add(batch.run.key)
+        self.newest = max(self.newest or batch.run, batch.run, key=lambda run: (run.started_at, run.key))
+        self.read += len(batch.points) + len(batch.scores)
         self.duplicates += batch.duplicates
         self.rejections.update(f"{one.reason}: {one.field}" if one.field else one.reason for one in batch.rejections)
         rows: tuple[Point | Score, ...] = (*batch.points, *batch.scores)
@@ -192,6 +207,8 @@ class _Tally:
             invalid=self.invalid,
             unmapped=self.unmapped,
             unofficial=tuple(sorted(self.unofficial.items())),
+            read=self.read,
+            newest=self.newest,
         )
 
 
@@ -247,6 +264,45 @@ def refresh(where: Where, choice: Choice = EVERYTHING) -> Loaded:
         if loaded.files:
             _keep_learned(store)
     return loaded
+
+
+def check(where: Where) -> Checkup:
+    """Hold every file of the archive and every row of the database against each other; nothing is written."""
+    _check_is_somewhere(where)
+    with _at_hand(where) as (root, refused):
+        return checkup.check(where.store, root, standing, refused)
+
+
+def recover(where: Where) -> Recovered:
+    """Repair what `check` finds; what was learned of the noise is learned again.
+
+    Nothing is taken out of a bucket: what is written anew goes there, a broken file stays and is told again.
+    """
+    _check_is_somewhere(where)
+    with _at_hand(where) as (root, refused):
+        done = checkup.recover(where.store, root, standing, refused)
+        if is_bucket(where.archive):
+            carry(plan(Folder(root).sizes(), where.place.sizes()), Folder(root), where.place)
+    if not done.before.is_clean:
+        with Store.open(where.store, where.archive, official=standing, withdrawn=where.withdrawn()) as store:
+            _keep_learned(store)
+    return done
+
+
+@contextmanager
+def _at_hand(where: Where) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The archive as a folder: of a bucket a copy of everything, and what is wrong with files that were not copied."""
+    if not is_bucket(where.archive):
+        yield Path(where.archive), ()
+        return
+    with TemporaryDirectory(prefix="tracker-") as folder:
+        here = Folder(Path(folder))
+        yield Path(folder), carry(plan(where.place.sizes(), {}), where.place, here).refused
+
+
+def _check_is_somewhere(where: Where) -> None:
+    if not (is_bucket(where.archive) or where.store.exists() or Path(where.archive).is_dir()):
+        raise Trouble(f"there is neither a store at {where.store} nor an archive at {where.archive}: name them")
 
 
 def pull(where: Where, place: Place, watch: Watch = lambda _: None) -> tuple[Carried, Loaded]:

@@ -1,4 +1,4 @@
-"""`tracker store`: look at the store and at what may be used of it, refresh, rebuild, export, pull or push it."""
+"""`tracker store`: look at the store and at what may be used of it; check, repair, refresh, rebuild, export, pull, push it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHERE is one of
 
 @click.group(epilog="\b\nExample:\n  tracker store info")
 def command() -> None:
-    """Look at, refresh, rebuild, export, pull or push the store."""
+    """Look at, check, repair, refresh, rebuild, export, pull or push the store."""
 
 
 def place_options(command: Command) -> Command:
@@ -102,6 +102,50 @@ def refresh(
     loaded = jobs.refresh(where, choice)
     click.echo(summary.caught_up(loaded))
     if loaded.broken or loaded.unlisted:
+        raise click.exceptions.Exit(1)
+
+
+def form_option(command: Command) -> Command:
+    """`--format table|json`."""
+    return click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)(
+        command
+    )
+
+
+@command.command(epilog="\b\nExample:\n  tracker store check")
+@form_option
+@store_options
+def check(form: str, store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
+    """Read every file and every row, and say what is damaged and what is lost by it; exit with 1 where anything is.
+
+    Nothing is written. Each archive file is held against its name and its shape, the database against the archive.
+    """
+    from tracker import jobs
+    from tracker.cli import checkup, progress
+
+    with progress.waiting("reading files and rows"):
+        found = jobs.check(jobs.Where.of(store, archive, withdrawals))
+    click.echo(checkup.checked(found, form))
+    if not found.is_clean:
+        raise click.exceptions.Exit(1)
+
+
+@command.command(epilog="\b\nExample:\n  tracker store check || tracker store recover")
+@form_option
+@store_options
+def recover(form: str, store: Path, archive: Path | str | None, withdrawals: Path | None) -> None:
+    """Repair what `tracker store check` finds; exit with 1 where something stays wrong.
+
+    What is damaged is put aside as NAME.damaged-N. The database is made anew from the archive and put in place in one
+    step, with what can still be read of the old one.
+    """
+    from tracker import jobs
+    from tracker.cli import checkup, progress
+
+    with progress.waiting("repairing"):
+        done = jobs.recover(jobs.Where.of(store, archive, withdrawals))
+    click.echo(checkup.recovered(done, form))
+    if not done.after.is_clean:
         raise click.exceptions.Exit(1)
 
 
