@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import click
+
+from tracker.cli import signals
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -33,7 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "changelog": ("tracker.cli.changelog", "Draft, append and check entries of perf-changelog.yaml."),
         "claims": ("tracker.cli.claims", "Hold the numbers that a text claims against what was measured."),
         "lint-text": ("tracker.cli.lint_text", "Check a bilingual text by the mechanical rules."),
-        "store": ("tracker.cli.store", "Look at, rebuild, export, pull or push the store."),
+        "store": ("tracker.cli.store", "Look at, check, repair, rebuild, export, pull or push the store."),
         "demo": ("tracker.cli.demo", "Judge the last image bump of a simulated history."),
         "schema": ("tracker.cli.schema", "Print the JSON Schema of compare's json output."),
     }
@@ -69,6 +73,7 @@ Exit codes:
   2  wrong use
   3  the condition of --fail-on holds
   4  --fail-on was given and nothing could be judged: no result, or no baseline
+  130, 143  ended by Ctrl-C, by SIGTERM
 """
 
 
@@ -80,24 +85,42 @@ def group() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say and give the exit code; expected failures are told on stderr."""
-    from store.records import Trouble
-
     try:
         ending = group.main(list(arguments), prog_name="tracker", standalone_mode=False)
-    except click.ClickException as wrong:
-        wrong.show()
-        return wrong.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except BaseException as ended:
+        return _code_of(ended)
+    return ending if isinstance(ending, int) else 0
+
+
+def _code_of(ended: BaseException) -> int:
+    """The exit code of what ended a command, told on stderr; what nobody expected is raised again."""
+    from store.records import Trouble
+
+    number = signals.caught() or (signal.SIGINT if isinstance(ended, click.Abort | KeyboardInterrupt) else 0)
+    if number:
         click.echo("tracker: interrupted", err=True)
-        return 130
-    except Trouble as trouble:
-        click.echo(f"tracker: {trouble}", err=True)
-        return 1
-    except BrokenPipeError:
+        return 128 + number
+    if isinstance(ended, click.ClickException):
+        ended.show()
+        return ended.exit_code
+    if isinstance(ended, BrokenPipeError):
         # The reader of our output has gone (`| head`): that is its right, and Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return ending if isinstance(ending, int) else 0
+    if isinstance(ended, Trouble | OSError):
+        click.echo(f"tracker: {ended if isinstance(ended, Trouble) else _of_the_world(ended)}", err=True)
+        return 1
+    raise ended
+
+
+def _of_the_world(flaw: OSError) -> str:
+    """A failure of the system that no room told in words of its own."""
+    remedy = FULL if flaw.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} else ""
+    return f"{flaw.filename or 'the system'}: {flaw.strerror or flaw}{remedy}"
+
+
+FULL = ": free space and give the same command again; what has landed stays"
+"""What to do when a disk is full."""
 
 
 def main() -> None:
@@ -106,4 +129,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Rows and findings are made by the ten thousand and hold no cycles: looking for them took a tenth of the time.
     gc.set_threshold(100_000, 50, 100)
-    sys.exit(run(sys.argv[1:]))
+    signals.listen()
+    code = run(sys.argv[1:])
+    signals.release()
+    sys.exit(code)

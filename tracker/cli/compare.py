@@ -66,11 +66,12 @@ def command(
     from reports import ending
     from store.thresholds import load
     from tracker import jobs
-    from tracker.cli import output
+    from tracker.cli import clock, output
 
     marks = load(thresholds) if thresholds else None
     question = jobs.Question(candidate, against, metrics, marks, known_events(events))
     answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
+    clock.warn(answer.candidate)
     output.show(answer, form or _default_form(out), lang, out)
     raise click.exceptions.Exit(ending.code(answer, fail_on))
 

@@ -84,8 +84,9 @@ def command(
     that cannot be read is kept and counted. With the id or the address of a run in --run it is fetched first, as
     `tracker fetch` does.
     """
+    from store.records import Trouble
     from tracker import jobs
-    from tracker.cli import progress, summary
+    from tracker.cli import clock, progress, summary
 
     given = {name: value for name, value in fields.items() if value is not None}
     file = Path(run) if run and Path(run).is_file() else None
@@ -98,11 +99,15 @@ def command(
     with progress.watching("rows read") as watch:
         found = jobs.ingest(paths, jobs.Where.of(store, archive, withdrawals), landing, watch)
     click.echo(summary.ingested(found, dry_run=dry_run))
+    clock.warn([found.newest] if found.newest else [])
+    if found.is_nothing:
+        raise Trouble(_ALL_REJECTED.format(number=sum(found.rejections.values())))
     if strict and (found.rejections or found.unmapped):
         raise click.exceptions.Exit(1)
 
 
 _NOTHING = "nothing to land: name a PATH, or a run to fetch with --run ID or --run URL"
+_ALL_REJECTED = "nothing could be read: all {number} rows were rejected, for the reasons above"
 _INTO = "--into names the folder of a run that is fetched: give it with --run ID or --run URL"
 
 

@@ -14,6 +14,7 @@ import click
 
 from reports import csvform, facts, jsonform
 from store.records import Comparison, Trouble
+from store.whole import write_atomically
 
 
 def chosen(answer: Comparison) -> facts.Facts:
@@ -60,9 +61,13 @@ def show(answer: Comparison, form: str, lang: str, out: Path | None) -> None:
 
 
 def write(content: str | bytes, out: Path, option: str) -> None:
-    """Write a text or bytes to the file that an option names."""
+    """Write a text or bytes to the file that an option names, whole or not at all where that is a plain file."""
+    data = content.encode() if isinstance(content, str) else content
     try:
-        out.write_bytes(content.encode() if isinstance(content, str) else content)
+        if out.exists() and not out.is_file():
+            out.write_bytes(data)
+        else:
+            write_atomically(out, data)
     except OSError as flaw:
         raise Trouble(f"{out} cannot be written: {flaw.strerror or flaw}; name another file with {option}") from flaw
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +47,6 @@ def command(
     where = replace(jobs.Where.of(store, archive), withdrawals=withdrawals)
     if not where.store.exists():
         raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
-    # A server is ended by a signal as well; both ways the copy goes with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="tracker-") as folder:
         site = Site(Snapshots(where, Path(folder)), lang, lambda told: click.echo(f"tracker: {told}", err=True))
         with Server(host, port, site, names) as server:

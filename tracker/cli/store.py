@@ -1,4 +1,4 @@
-"""`tracker store`: look at the store and at what may be used of it; check, repair, refresh, rebuild, export, pull, push it."""
+"""`tracker store`: look at the store, check, repair, refresh, rebuild, export, pull and push it."""
 
 from __future__ import annotations
 

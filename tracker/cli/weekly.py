@@ -69,7 +69,7 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
     """
     from reports import week as weeks
     from tracker import jobs, weekly
-    from tracker.cli import progress
+    from tracker.cli import clock, progress
 
     _check(week, now, out, asked)
     where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
@@ -80,6 +80,7 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
     with progress.waiting("telling the week"):
         found = weekly.weekly(where, week, _moment(now))
     told = weeks.select(found, asked["edition"])
+    clock.warn_of_week(told.name, found.end)
     click.echo(f"tracker: week {told.name}, {told.start:%Y-%m-%d} to {told.last_day:%Y-%m-%d}", err=True)
     if out is not None:
         for path in _written(told, asked["lang"], out):
@@ -168,6 +169,7 @@ def _text(told: WeekFacts, form: str, lang: str) -> str:
 def _written(told: WeekFacts, lang: str, out: Path) -> list[Path]:
     from reports import render, weekform
     from store.records import Trouble
+    from store.whole import write_atomically
 
     texts = {ending: render.render(told, document, lang) for ending, document in FILES.items()}
     texts["json"] = weekform.dumps(told)
@@ -176,7 +178,7 @@ def _written(told: WeekFacts, lang: str, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
         for ending, text in texts.items():
             paths.append(out / f"weekly-{told.name}.{ending}")
-            paths[-1].write_text(text, encoding="utf-8")
+            write_atomically(paths[-1], text.encode())
     except OSError as flaw:
         raise Trouble(f"{out} cannot be written to: {flaw.strerror or flaw}; name another folder with --out") from flaw
     return paths
