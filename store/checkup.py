@@ -194,7 +194,6 @@ def _read_whole(file: File | FindingsFile | EventFile, root: Path) -> None:
             archive.verify(file.path.relative_to(root).as_posix(), file.path.read_bytes())
         except OSError as flaw:
             raise BrokenFile(f"{file.path}: cannot be read ({flaw.strerror or flaw})") from flaw
-        archive.batch(file)
 
 
 def _of_archive(kept: _Archive, seen: Seen) -> Iterator[Flaw]:

@@ -135,7 +135,7 @@ def test_a_failure_of_the_system_is_told_in_one_line(judged: Tracker, monkeypatc
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/tmp/x")
 
-    monkeypatch.setattr("store.archive.write", full)
+    monkeypatch.setattr("store.archive.put", full)
     said = judged.ingest(judged.folder / "more.json")
     assert (said.code, said.err.count("\n")) == (1, 1)
     assert "/tmp/x: No space left on device: free space and give the same command again" in said.err
