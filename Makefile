@@ -8,9 +8,10 @@ demo:  ## judge the last image bump of a simulated history
 	$(setup)
 	@$(bin)/tracker demo
 
+# Modules are compiled once, not by each process that a test starts; a file's tests share what its fixtures made.
 test:  ## every test, with the examples in the docstrings
 	$(setup)
-	$(bin)/python -m pytest -n auto -q
+	PYTHONDONTWRITEBYTECODE= $(bin)/python -m pytest -n auto --dist loadfile -q
 
 check:  ## format, lint, types, import contracts, workflows
 	$(setup)

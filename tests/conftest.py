@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import settings
 
 from tests.cli import Tracker
 from tests.objects import server
+from tracker import jobs
 
 # A deadline is a timed assertion: on a busy machine it fails a test that is right.
 settings.register_profile("untimed", deadline=None)
@@ -23,6 +25,12 @@ def shared() -> Path:
     if not (_SHARED / "README.md").exists():
         pytest.skip(f"no reference data at {_SHARED} (set TRACKER_SHARED)")
     return _SHARED
+
+
+@pytest.fixture
+def judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that tells one comparison in many forms: the same question to the same store is judged once."""
+    monkeypatch.setattr(jobs, "compare", cache(jobs.compare))
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time as clock
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,31 @@ from tests.github.story import (
 )
 
 Json = Any
+State = dict[str, Any]
 
 
-@pytest.fixture
-def hub() -> Iterator[Actions]:
-    """A GitHub on which the twelve runs ran; nothing undescribed may pass its door."""
+BEFORE = (EXPIRED, *NIGHTS, WITHDRAWN)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Actions]:
+    """One server for all tests here, since what it says and what was kept hold its address."""
     with serving() as github:
         story.told(github)
         yield github
-    assert github.flaws == []
+
+
+@pytest.fixture(scope="module")
+def fresh(served: Actions) -> State:
+    return served.state()
+
+
+@pytest.fixture
+def hub(served: Actions, fresh: State) -> Iterator[Actions]:
+    """A GitHub on which the twelve runs ran; nothing undescribed may pass its door."""
+    served.restore(fresh)
+    yield served
+    assert served.flaws == []
 
 
 @dataclass
@@ -62,6 +79,8 @@ class Desk:
     tracker: Tracker
     hub: Actions
     folder: Path
+    said: dict[int, Said] = field(default_factory=dict)
+    """Of the runs that were judged before the test began."""
 
     def judge(self, run: int, *more: object) -> Said:
         summary = self.folder / f"summary-{run}.md"
@@ -93,6 +112,52 @@ def desk(tracker: Tracker, hub: Actions, tmp_path: Path, monkeypatch: pytest.Mon
     return Desk(tracker, hub, tmp_path)
 
 
+@dataclass(frozen=True)
+class Chapter:
+    """How far a story was told: what lay in the folder, what GitHub held, what each command said."""
+
+    folder: Path
+    state: State
+    said: dict[int, Said]
+
+
+Chapters = dict[tuple[int, ...], Chapter]
+
+
+@pytest.fixture(scope="module")
+def chapters() -> Chapters:
+    """What the tests of this module have told already, by the runs."""
+    return {}
+
+
+def opened(desk: Desk, chapters: Chapters, runs: tuple[int, ...]) -> Desk:
+    """The desk after these runs were judged: by the first test that asks, and as that one left it for the others."""
+    if runs in chapters:
+        told = chapters[runs]
+        shutil.copytree(told.folder, desk.folder, dirs_exist_ok=True)
+        desk.hub.restore(told.state)
+    else:
+        done = max((known for known in chapters if known == runs[: len(known)]), key=len, default=())
+        before = opened(desk, chapters, done).said if done else {}
+        said = before | desk.judge_all(runs[len(done) :])
+        kept = desk.folder.parent / f"chapter-{len(chapters)}"
+        shutil.copytree(desk.folder, kept)
+        told = chapters[runs] = Chapter(kept, desk.hub.state(), said)
+    desk.said = dict(told.said)
+    return desk
+
+
+@pytest.fixture
+def after_nights(desk: Desk, chapters: Chapters) -> Desk:
+    return opened(desk, chapters, NIGHTS)
+
+
+@pytest.fixture
+def at_the_end(desk: Desk, chapters: Chapters) -> Desk:
+    opened(desk, chapters, (*BEFORE, SWEEP))
+    return opened(desk, chapters, RUNS)
+
+
 def environment(address: str, folder: Path) -> dict[str, str]:
     return {
         "NO_PROXY": "127.0.0.1",
@@ -109,8 +174,8 @@ def findings(report: Json, scope: str = "curve", metric: str = "tput_per_gpu") -
     return [one for one in report["findings"] if one["scope"] == scope and one["metric"] == metric]
 
 
-def test_the_whole_story_is_told_as_it_happened(desk: Desk) -> None:
-    said = desk.judge_all()
+def test_the_whole_story_is_told_as_it_happened(at_the_end: Desk) -> None:
+    desk, said = at_the_end, at_the_end.said
     codes = {run: one.code for run, one in said.items()}
     assert {run: code for run, code in codes.items() if code == 1} == {}, {run: said[run].err for run in RUNS}
 
@@ -148,8 +213,8 @@ def test_the_whole_story_is_told_as_it_happened(desk: Desk) -> None:
     assert f"actions/runs/{CANCELLED}" in flaky
 
 
-def test_every_pull_request_has_one_comment_and_every_commit_one_check(desk: Desk) -> None:
-    desk.judge_all()
+def test_every_pull_request_has_one_comment_and_every_commit_one_check(at_the_end: Desk) -> None:
+    desk = at_the_end
     first = {pull: desk.comment(pull) for pull in desk.hub.pulls}
     posts = desk.hub.count("POST")
     desk.judge_all((SWEEP, NOTHING, MERGE, CANCELLED, FLAKY))
@@ -158,8 +223,8 @@ def test_every_pull_request_has_one_comment_and_every_commit_one_check(desk: Des
     assert sorted(check["head_sha"] for check in desk.hub.checks.values()) == sorted(map(sha, RUNS))
 
 
-def test_a_withdrawn_night_and_an_expired_one_are_no_baseline(desk: Desk) -> None:
-    desk.judge_all((EXPIRED, *NIGHTS, WITHDRAWN, SWEEP))
+def test_a_withdrawn_night_and_an_expired_one_are_no_baseline(desk: Desk, chapters: Chapters) -> None:
+    opened(desk, chapters, (*BEFORE, SWEEP))
     report = desk.report(f"{SWEEP}-2-previous")
     told = {one["id"] for one in report["baseline"]}
     assert told <= set(NIGHTS)
@@ -169,8 +234,8 @@ def test_a_withdrawn_night_and_an_expired_one_are_no_baseline(desk: Desk) -> Non
     assert "expired" in expired.out
 
 
-def test_the_summary_stands_once_however_often_the_job_runs(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_the_summary_stands_once_however_often_the_job_runs(after_nights: Desk) -> None:
+    desk = after_nights
     (desk.folder / f"summary-{SWEEP}.md").write_text("what another step wrote\n")
     for _ in range(2):
         desk.judge(SWEEP)
@@ -180,8 +245,8 @@ def test_the_summary_stands_once_however_often_the_job_runs(desk: Desk) -> None:
     assert "判定规则" in text
 
 
-def test_nothing_is_sent_unless_asked_and_the_errands_can_be_sent_by_another_job(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_nothing_is_sent_unless_asked_and_the_errands_can_be_sent_by_another_job(after_nights: Desk) -> None:
+    desk = after_nights
     writes = desk.hub.count("POST") + desk.hub.count("PATCH")
     kept = desk.folder / "errands.json"
     said = desk.tracker("after-merge", "--run", SWEEP, "--work", desk.folder / "work", "--keep", kept)
@@ -193,8 +258,8 @@ def test_nothing_is_sent_unless_asked_and_the_errands_can_be_sent_by_another_job
     assert "verdict=regression" in desk.comment(SLOW_PULL)
 
 
-def test_a_late_failure_loses_nothing_and_the_next_try_goes_on(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_a_late_failure_loses_nothing_and_the_next_try_goes_on(after_nights: Desk) -> None:
+    desk = after_nights
     desk.hub.order("POST", "/comments$", READ_ONLY_TOKEN)
     kept = desk.folder / "kept.json"
     said = desk.judge(SWEEP, "--keep", kept)
@@ -211,8 +276,8 @@ def test_a_late_failure_loses_nothing_and_the_next_try_goes_on(desk: Desk) -> No
     assert "verdict=regression" in desk.comment(SLOW_PULL)
 
 
-def test_a_failed_fetch_judges_nothing(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_a_failed_fetch_judges_nothing(after_nights: Desk) -> None:
+    desk = after_nights
     desk.hub.order("GET", rf"/runs/{SWEEP}/artifacts", READ_ONLY_TOKEN)
     said = desk.judge(SWEEP)
     assert said.code == 1
@@ -221,8 +286,8 @@ def test_a_failed_fetch_judges_nothing(desk: Desk) -> None:
     assert desk.judge(SWEEP).code == 0
 
 
-def test_the_event_names_the_run(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_the_event_names_the_run(after_nights: Desk) -> None:
+    desk = after_nights
     event = desk.folder / "event.json"
     event.write_text(json.dumps({"workflow_run": {"id": SWEEP, "repository": {"full_name": REPOSITORY}}}))
     said = desk.tracker("after-merge", "--event", event, "--work", desk.folder / "work", "--send")
@@ -231,8 +296,8 @@ def test_the_event_names_the_run(desk: Desk) -> None:
     assert desk.tracker("after-merge").code == 2
 
 
-def test_of_the_runs_of_a_pull_request_the_one_with_the_results_is_judged(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_of_the_runs_of_a_pull_request_the_one_with_the_results_is_judged(after_nights: Desk) -> None:
+    desk = after_nights
     said = desk.tracker("after-merge", "--pull-request", SLOW_PULL, "--work", desk.folder / "work", "--send")
     assert said.code == 0
     assert f"judged: {SWEEP}/2 previous" in said.out
@@ -247,8 +312,9 @@ def test_of_the_runs_of_a_pull_request_the_one_with_the_results_is_judged(desk: 
     assert f"run {NOTHING}: The run concluded success and holds no results." in nothing.err
 
 
-def test_a_correction_stands_however_often_the_report_is_made_again(desk: Desk) -> None:
-    desk.judge_all((*NIGHTS, SWEEP))
+def test_a_correction_stands_however_often_the_report_is_made_again(after_nights: Desk) -> None:
+    desk = after_nights
+    desk.judge(SWEEP)
     assert "Correction" not in desk.comment(SLOW_PULL)
     (desk.folder / "withdrawn.yaml").write_text(WITHDRAWALS + WITHDRAWALS.replace(str(WITHDRAWN), str(NIGHTS[1])))
     for _ in range(2):
@@ -272,8 +338,8 @@ def test_what_had_expired_is_told_and_is_no_baseline(desk: Desk) -> None:
     )
 
 
-def test_proposed_entries_are_written_on_a_branch_alone_and_once(desk: Desk) -> None:
-    desk.judge_all(NIGHTS)
+def test_proposed_entries_are_written_on_a_branch_alone_and_once(after_nights: Desk) -> None:
+    desk = after_nights
     home = desk.folder / "repository"
     home.mkdir()
     file = home / "perf-changelog.yaml"
@@ -311,7 +377,7 @@ def _work(address: str, folder: Path, run: int) -> None:
     from tracker.cli import run as tracker
 
     words = ["after-merge", "--run", str(run), "--work", str(folder / "work"), "--lang", "both", "--send"]
-    os._exit(tracker([*words, "--summary", str(folder / f"summary-{run}.md")]))
+    os._exit(tracker([*words, "--summary", str(folder / f"summary-{run}.md"), "--fail-on", "regression"]))
 
 
 def _contents(folder: Path) -> dict[str, list[Any]]:
@@ -325,48 +391,52 @@ def _contents(folder: Path) -> dict[str, list[Any]]:
         return {"keys": keys, "points": points, "rest": rest, "findings": sorted(map(repr, store.findings()))}
 
 
-def test_killed_thirty_times_the_story_ends_the_same(tmp_path: Path) -> None:
+def _killed_and_killed(address: str, folder: Path, runs: Sequence[int], kills: int, codes: Mapping[int, int]) -> None:
     """SIGKILL at random moments of random steps; after each the same command again, until it ends by itself."""
     rng = random.Random(20261130)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tracker.after_merge", "tracker.cli.after_merge", "reports.channels.github"])
-    calm, rough = tmp_path / "calm", tmp_path / "rough"
-    ended = {}
-    for folder, kills in ((calm, 0), (rough, KILLS)):
-        folder.mkdir()
-        (folder / "withdrawn.yaml").write_text(WITHDRAWALS)
-        with serving() as hub:
-            story.told(hub)
-            left, lasted = kills, 1.0
-            for number, run in enumerate(RUNS, 1):
-                # The last runs take what the first have left over.
-                wanted = min(left, -(-left // (len(RUNS) - number + 1)))
-                while True:
-                    began = clock.monotonic()
-                    process = context.Process(target=_work, args=(hub.address, folder, run))
-                    process.start()
-                    process.join(rng.uniform(0.02, 1.0) * lasted if wanted else None)
-                    if process.exitcode is None:
-                        os.kill(process.pid or 0, signal.SIGKILL)
-                        wanted, left = wanted - 1, left - 1
-                        process.join()
-                        continue
-                    if wanted and process.exitcode == 0:
-                        # It was faster than the kill: the next try is killed earlier.
-                        lasted = max(0.1, (clock.monotonic() - began) * 0.8)
-                        continue
-                    assert process.exitcode == 0, (folder / "output.txt").read_text()[-3000:]
-                    if not kills:
-                        lasted = clock.monotonic() - began
-                    break
-            bodies = {pull: [one.body for one in hub.of(pull)] for pull in hub.pulls}
-            checks = sorted((one["head_sha"], one["conclusion"]) for one in hub.checks.values())
-            assert hub.flaws == []
-        assert left == 0
-        ended[folder.name] = (_contents(folder), bodies, checks)
-    (held, said, checked), (held_after, said_after, checked_after) = ended["calm"], ended["rough"]
+    left, lasted = kills, 1.0
+    for number, run in enumerate(runs, 1):
+        # The last runs take what the first have left over.
+        wanted = min(left, -(-left // (len(runs) - number + 1)))
+        while True:
+            began = clock.monotonic()
+            process = context.Process(target=_work, args=(address, folder, run))
+            process.start()
+            process.join(rng.uniform(0.02, 1.0) * lasted if wanted else None)
+            if process.exitcode is None:
+                os.kill(process.pid or 0, signal.SIGKILL)
+                wanted, left = wanted - 1, left - 1
+                process.join()
+                continue
+            assert process.exitcode == codes[run], (folder / "output.txt").read_text()[-3000:]
+            if not wanted:
+                break
+            # It was faster than the kill: the next try is killed earlier.
+            lasted = max(0.1, (clock.monotonic() - began) * 0.8)
+    assert left == 0
+
+
+def _told(hub: Actions, folder: Path) -> dict[str, Any]:
+    """What people read at the end."""
+    return {
+        "comments": {pull: [one.body for one in hub.of(pull)] for pull in hub.pulls},
+        "checks": sorted((one["head_sha"], one["conclusion"]) for one in hub.checks.values()),
+        "summaries": {path.name: path.read_text() for path in folder.glob("summary-*.md")},
+    }
+
+
+def test_killed_thirty_times_the_story_ends_the_same(at_the_end: Desk) -> None:
+    calm, rough = at_the_end.folder, at_the_end.folder / "rough"
+    rough.mkdir()
+    (rough / "withdrawn.yaml").write_text(WITHDRAWALS)
+    with serving() as hub:
+        story.told(hub)
+        codes = {run: said.code for run, said in at_the_end.said.items()}
+        _killed_and_killed(hub.address, rough, RUNS, KILLS, codes)
+        assert hub.flaws == []
+        told = _told(hub, rough)
+    held, held_after = _contents(calm), _contents(rough)
     assert {name: part for name, part in held.items() if held_after[name] != part} == {}
-    assert said == said_after
-    assert checked == checked_after
-    summaries = {path.name: path.read_text() for path in calm.glob("summary-*.md")}
-    assert summaries == {path.name: path.read_text() for path in rough.glob("summary-*.md")}
+    assert _told(at_the_end.hub, calm) == told

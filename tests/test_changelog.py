@@ -478,7 +478,7 @@ def test_the_real_file_passes_through_a_thousand_random_appends(shared, tmp_path
     source, old, left = random.Random(11), real.read_bytes(), 1000
     first = read(old).entries
     while left:
-        batch = [_random_entry(source, left - step) for step in range(min(left, source.randint(1, 40)))]
+        batch = [_random_entry(source, left - step) for step in range(min(left, source.randint(1, 100)))]
         new = append(old, batch)
         assert new.startswith(old)
         assert read(new).entries == (*read(old).entries, *batch)

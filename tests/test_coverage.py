@@ -206,6 +206,7 @@ def test_an_eval_passed_elsewhere_with_the_image_that_its_run_measured(where: jo
     assert [one.code for one in row.caveats] == ["passed_elsewhere"]
 
 
+@pytest.mark.usefixtures("judged_once")
 def test_every_output_tells_the_words_apart_in_both_languages(tracker: Tracker) -> None:
     past = sweep(tracker.folder / "past", 1, (*CONCS, 128), image=IMAGE, promised=(*CONCS, 128))
     ended = {POINT.format(16): "failure", POINT.format(32): "success", "collect-results / x": "cancelled"}
@@ -244,6 +245,7 @@ def test_a_sign_off_counts_the_jobs_of_both_lanes(tracker: Tracker) -> None:
     assert "It passed all 4 applicable throughput jobs and all 2 applicable eval jobs." in said
 
 
+@pytest.mark.usefixtures("judged_once")
 def test_a_run_without_results_is_not_a_run_without_regressions(tracker: Tracker) -> None:
     assert tracker.ingest(sweep(tracker.folder / "past", 1, CONCS, image=IMAGE)).code == 0
     put(tracker.folder / "empty", "run.json", factory.run(703, "2026-06-20T00:00:00Z"))
@@ -270,7 +272,7 @@ def test_evals_against_their_threshold_are_a_judgement_without_a_baseline(tracke
 
 
 # Shrinking lands a store per step: the failing example as it was found is small enough.
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
     st.sets(st.sampled_from(CONCS)).map(lambda concs: concs | {4}),
     st.dictionaries(st.sampled_from(CONCS), st.sampled_from(["success", "failure", "cancelled", "skipped"])),

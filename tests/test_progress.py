@@ -6,12 +6,13 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli import Tracker
-from tests.factory import NEXT_IMAGE, bundle, history, row, run, write
+from tests.factory import NEXT_IMAGE, bundle, history, row, run
 
 COMMANDS = [
     (("weekly", "--week", "2026-W24"), ("runs judged", "telling the week")),
@@ -24,25 +25,25 @@ COMMANDS = [
 @pytest.fixture
 def landed(tracker: Tracker) -> Tracker:
     slower = bundle(run(200, "2026-06-12T00:00:00Z"), [row(4, 800.0, image=NEXT_IMAGE)])
-    tracker.ingest(write(tracker.folder / "past.json", [*history({4: [1000.0, 1003.0, 998.0]}), slower]))
-    return tracker
+    return tracker.filled([*history({4: [1000.0, 1003.0, 998.0]}), slower])
 
 
 def on_terminal(folder: Path, *arguments: str) -> tuple[str, str]:
     """What a command writes to stdout, a pipe, and to stderr, a terminal."""
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tracker", *arguments],
-        stdout=subprocess.PIPE, stderr=slave, cwd=folder, env=environment, check=True,
-    )  # fmt: skip
+    with (folder / "stdout").open("wb") as out:
+        words = [sys.executable, "-m", "tracker", *arguments]
+        process = subprocess.Popen(words, stdout=out, stderr=slave, cwd=folder, env=environment)
     os.close(slave)
-    os.set_blocking(master, False)
-    try:
-        told = os.read(master, 1 << 16)
-    finally:
-        os.close(master)
-    return done.stdout.decode(), told.decode()
+    told = b""
+    # A terminal holds a few thousand characters only, and its end is an error.
+    with suppress(OSError):
+        while part := os.read(master, 1 << 16):
+            told += part
+    os.close(master)
+    assert process.wait() == 0, told
+    return (folder / "stdout").read_text(encoding="utf-8"), told.decode()
 
 
 @pytest.mark.parametrize(("arguments", "words"), COMMANDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,19 @@ def hub() -> Iterator[Releases]:
     assert github.flaws == []
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of three runs, one of them local, and findings."""
+    folder = tmp_path_factory.mktemp("made")
+    filled(folder, 1, 2, -5)
+    judged(folder, "2/1 against previous", FINDING)
+    return folder
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """An archive of three runs, one of them local, and findings."""
-    root = filled(tmp_path / "a", 1, 2, -5)
-    judged(tmp_path / "a", "2/1 against previous", FINDING)
-    return root
+def root(made: Path, tmp_path: Path) -> Path:
+    """The archive of a copy."""
+    return Path(shutil.copytree(made, tmp_path / "a")) / "archive"
 
 
 def opened(hub: Releases, tag: str = TAG) -> Release:

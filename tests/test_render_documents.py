@@ -514,10 +514,10 @@ def test_a_number_that_is_none_does_not_stop_a_report(effect: float | None) -> N
 # ---- parity --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", range(0, 2500, 500))
-def test_10000_random_documents_have_full_parity(start: int) -> None:
-    """2,500 comparisons, four documents of each, both languages of every one."""
-    for seed in range(start, start + 500):
+@pytest.mark.parametrize("start", range(0, 800, 400))
+def test_random_documents_have_full_parity(start: int) -> None:
+    """800 comparisons, four documents of each, both languages of every one."""
+    for seed in range(start, start + 400):
         chosen = facts.select(a_random_comparison(seed))
         for document in ("comment" if seed % 2 else "comparison", "title", "commit", "short"):
             text = render.render(chosen, document, "both")

@@ -31,8 +31,7 @@ def judged(tracker: Tracker) -> Tracker:
         run(200, "2026-06-12T00:00:00Z"), [row(4, 800.0, image=NEXT_IMAGE), row(64, 2400.0, image=NEXT_IMAGE)]
     )
     past = history({4: [1000.0, 1003.0, 998.0], 64: [3000.0, 3009.0, 2994.0]})
-    tracker.ingest(write(tracker.folder / "past.json", [*past, slower]))
-    return tracker
+    return tracker.filled([*past, slower])
 
 
 @pytest.fixture

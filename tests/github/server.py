@@ -6,6 +6,7 @@ every test checks at its end.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import socket
@@ -108,6 +109,9 @@ class Order:
 class GitHub:
     """State and rules; `address` is where it listens."""
 
+    _OWN = frozenset({"address", "storage", "flaws", "_lock", "_meeting"})
+    """What belongs to the server and not to the story."""
+
     def __init__(self) -> None:
         self.pulls: dict[int, Pull] = {}
         self.comments: dict[int, Record] = {}
@@ -123,6 +127,19 @@ class GitHub:
         self._next_id = 1000
         self._lock = threading.RLock()
         self._meeting: threading.Barrier | None = None
+
+    # what it holds
+
+    def state(self) -> dict[str, Any]:
+        """A copy of everything that was said to this server and that it wrote, for `restore`."""
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._OWN})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """As it was then, at the address of now."""
+        with self._lock:
+            vars(self).update(copy.deepcopy(dict(state)))
+            self.flaws.clear()
 
     # what a test says
 
