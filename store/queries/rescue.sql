@@ -14,7 +14,7 @@ INNER JOIN series AS s ON s.id = p.series
 WHERE p.file = '/* file */'
 UNION ALL BY NAME
 SELECT 'score' AS kind, c.run_id, c.attempt, s.record AS series, c.image, c.recipe, c.pool, c.place, c.place_index,
-    c.created_at, c.collected, c.invalid, c.caveats, c.richness, c.task, c.strict, c.strict_se, c.flexible,
+    c.created_at, c.collected, c.invalid, c.caveats, c.extra, c.richness, c.task, c.strict, c.strict_se, c.flexible,
     c.flexible_se, c.n, c.score, c.score_name, c.record
 FROM scores AS c
 INNER JOIN series AS s ON s.id = c.series
