@@ -14,17 +14,21 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from store.records import Finding
+from tracker import workers
 from tracker.frames import compare_frames, learn_scales
 from tracker.judge.sweep import judge_frames, judge_settled
 from tracker.pairs import Baseline, CurvePair, pair
 from tracker.settings import Settings
 from tracker.stats.noise import Scales
+from tracker.workers import ALONE, Crew, processors
 
 CALLED = ("regression", "improvement", "mixed")
 LOSSES = ("regression", "mixed")
@@ -150,21 +154,42 @@ def plant(rows: pl.DataFrame, shift: Shift, delta: float) -> pl.DataFrame:
     return rows.with_columns(value=pl.when(slower).then(pl.col("value") * factor).otherwise(pl.col("value")))
 
 
-def stat_eval(
-    folder: Path, ks: Sequence[int], metrics: Sequence[str], planted: bool = True, thin: int = 0
-) -> pl.DataFrame:
-    """One row a case, scenario, metric: the verdict on the curve."""
-    points = pl.read_parquet(folder / "data" / "points_public.parquet").sort("curve_id", "series_id", "date")
-    rows = tidy(points, metrics)
+@dataclass(frozen=True)
+class Evaluation:
+    """What is tried on the evaluation data."""
+
+    folder: Path
+    ks: tuple[int, ...]
+    metrics: tuple[str, ...]
+    planted: bool = True
+    thin: int = 0
+
+
+def stat_eval(asked: Evaluation, crew: Crew = ALONE) -> pl.DataFrame:
+    """One row a case, scenario, metric: the verdict on the curve. Each worker reads the data by itself."""
+    curves = _evaluated(asked)["curve"].unique(maintain_order=True).to_list()
+    return pl.concat(part for parts in workers.map(partial(_of_curve, asked), curves, crew) for part in parts)
+
+
+@cache
+def _evaluated(asked: Evaluation) -> pl.DataFrame:
+    points = pl.read_parquet(asked.folder / "data" / "points_public.parquet").sort("curve_id", "series_id", "date")
+    return tidy(points, asked.metrics)
+
+
+def _of_curve(asked: Evaluation, curve: str) -> list[pl.DataFrame]:
+    rows = _evaluated(asked)
+    others = rows.filter(pl.col("curve") != curve).drop("incident", "stretch")
+    own = rows.filter(pl.col("curve") == curve)
     answers = []
-    for case in cases(rows.filter(pl.len().over("stretch", "series", "metric") >= 2), ks):
-        others = rows.filter(pl.col("curve") != case.curve).drop("incident", "stretch")
+    for case in cases(own.filter(pl.len().over("stretch", "series", "metric") >= 2), asked.ks):
         past = pl.concat([others, case.history])
         settings = Settings(scales=learn_scales(past))
         todo = [("none", 0.0, case.candidate)]
-        if planted:
+        if asked.planted:
             todo += [(n, d, plant(case.candidate, f, d)) for n, (f, ds) in PLANTED.items() for d in ds]
         for name, delta, whole in todo:
+            thin = asked.thin
             candidate = whole.filter(pl.col("series").rank("dense") % 3 != thin - 1) if thin else whole
             if candidate.is_empty():
                 continue
@@ -179,7 +204,7 @@ def stat_eval(
                     delta=delta,
                 )
             )
-    return pl.concat(answers)
+    return answers
 
 
 def stat_eval_table(answers: pl.DataFrame) -> pl.DataFrame:
@@ -367,17 +392,27 @@ def _curve_finding(one: CurvePair, scales: Scales) -> Finding:
 # ---------------------------------------------------------------- command line
 
 
-def _print_simulations(full: bool) -> None:
-    curves = 2000 if full else 400
-    for name, noise in NOISES.items():
-        for history in (1, 3, 5, 10, 30):
-            for points in (1, 6, 12, 36):
-                t = simulate(noise, history, points, curves, seed=history * 100 + points)
-                print(
-                    f"{name:14s} history {history:2d} points {points:2d}: false {t.false:6.3f} power at the printed"
-                    f" change {t.power:5.2f} coverage {t.coverage:5.2f} smallest change {100 * t.median_mde:5.1f} %",
-                    flush=True,
-                )
+@dataclass(frozen=True)
+class Cell:
+    """One row of the table of simulations."""
+
+    noise: str
+    history: int
+    points: int
+
+
+def _simulated(curves: int, cell: Cell) -> Tally:
+    return simulate(NOISES[cell.noise], cell.history, cell.points, curves, cell.history * 100 + cell.points)
+
+
+def _print_simulations(full: bool, crew: Crew) -> None:
+    cells = [Cell(*one) for one in product(NOISES, (1, 3, 5, 10, 30), (1, 6, 12, 36))]
+    tallies = workers.map(partial(_simulated, 2000 if full else 400), cells, crew)
+    for cell, t in zip(cells, tallies, strict=True):
+        print(
+            f"{cell.noise:14s} history {cell.history:2d} points {cell.points:2d}: false {t.false:6.3f} power at the"
+            f" printed change {t.power:5.2f} coverage {t.coverage:5.2f} smallest change {100 * t.median_mde:5.1f} %"
+        )
 
 
 def _print_lab(file: Path) -> None:
@@ -391,16 +426,18 @@ def _print_lab(file: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table of one measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cluster", help="address of a Ray cluster; else the processors of this machine")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("stat-eval").add_argument("folder", type=Path)
     commands.add_parser("simulate").add_argument("--full", action="store_true")
     commands.add_parser("lab").add_argument("file", type=Path)
     chosen = parser.parse_args(arguments)
+    crew = Crew(processors(), chosen.cluster)
     if chosen.command == "stat-eval":
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=2):
-            print(stat_eval_table(stat_eval(chosen.folder, (1, 2, 3, 5), GATES)))
+            print(stat_eval_table(stat_eval(Evaluation(chosen.folder, (1, 2, 3, 5), GATES), crew)))
     elif chosen.command == "simulate":
-        _print_simulations(chosen.full)
+        _print_simulations(chosen.full, crew)
     else:
         _print_lab(chosen.file)
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from reports import week as weeks
 from reports.week import WeekFacts
 from store.life import Change, Direction
-from tracker import jobs, review, weekly
+from tracker import jobs, review, weekly, workers
 from tracker.simulate import Story, write_story
 from tracker.simulate.truth import WORTH_SAYING
+from tracker.workers import ALONE, Crew, processors
 
 END = datetime(2026, 8, 10, 2, 0, tzinfo=UTC)
 WEEKS = 5
@@ -28,11 +29,11 @@ Place = tuple[str, str]
 """What moved (curve, or config of evals) and the run."""
 
 
-def landed(paths: Iterable[Path], folder: Path) -> jobs.Where:
+def landed(paths: Iterable[Path], folder: Path, crew: Crew = ALONE) -> jobs.Where:
     """A store of its own with every run of these files judged once."""
     where = jobs.Where.of(folder / "store.duckdb", None)
     jobs.ingest(sorted(paths), where)
-    review.review(where)
+    review.review(where, crew=crew)
     return where
 
 
@@ -118,10 +119,10 @@ def _line(facts: WeekFacts) -> str:
     return f"{facts.name}  " + "  ".join(f"{name} {number}" for name, number in cells.items())
 
 
-def _files(paths: Sequence[Path]) -> None:
+def _files(paths: Sequence[Path], crew: Crew) -> None:
     with tempfile.TemporaryDirectory() as folder:
         begun = time.process_time()
-        where = landed(paths, Path(folder))
+        where = landed(paths, Path(folder), crew)
         judged = time.process_time()
         facts = list(told(where))
         print("\n".join(map(_line, facts)))
@@ -134,29 +135,35 @@ def _files(paths: Sequence[Path]) -> None:
         )
 
 
-def _stories(seeds: int) -> None:
-    for seed in range(1, seeds + 1):
-        with tempfile.TemporaryDirectory() as folder:
-            story = write_story(Path(folder) / "artifacts", seed, WEEKS, END)
-            facts = list(told(landed([run.folder for run in story.runs], Path(folder))))
-            for way in Direction:
-                score = scored(story, facts, way)
-                print(
-                    f"seed {seed} {way.value}: planted {len(score.planted)}, announced {len(score.announced)}, "
-                    f"missed {sorted(score.missed)}, false {sorted(score.false)}, twice {score.twice}",
-                    flush=True,
-                )
+def _story(seed: int) -> list[str]:
+    """What was said of a story, a line for each way."""
+    with tempfile.TemporaryDirectory() as folder:
+        story = write_story(Path(folder) / "artifacts", seed, WEEKS, END)
+        facts = list(told(landed([run.folder for run in story.runs], Path(folder))))
+    scores = {way: scored(story, facts, way) for way in Direction}
+    return [
+        f"seed {seed} {way.value}: planted {len(score.planted)}, announced {len(score.announced)}, "
+        f"missed {sorted(score.missed)}, false {sorted(score.false)}, twice {score.twice}"
+        for way, score in scores.items()
+    ]
+
+
+def _stories(seeds: int, crew: Crew) -> None:
+    for lines in workers.map(_story, range(1, seeds + 1), crew):
+        print("\n".join(lines))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--story", type=int, default=0, metavar="SEEDS")
+    parser.add_argument("--cluster", help="address of a Ray cluster; else the processors of this machine")
     asked = parser.parse_args()
+    crew = Crew(processors(), asked.cluster)
     if asked.story:
-        _stories(asked.story)
+        _stories(asked.story, crew)
     if asked.paths:
-        _files(asked.paths)
+        _files(asked.paths, crew)
 
 
 if __name__ == "__main__":

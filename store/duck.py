@@ -26,6 +26,7 @@ import polars as pl
 from store import archive
 from store.depot import EVERYTHING, Choice, Depot
 from store.frames import from_text, score_of, series_of, to_text
+from store.identity import kin_of
 from store.life import Event, Review
 from store.metrics import POINT_METRICS
 from store.questions import escaped, from_extra, incoming_column, listed, question, quoted, schema_steps
@@ -363,6 +364,22 @@ class Store:
         """
         rows = self._con.execute(question("files_of"), {"curves": list(curves)}).fetchall()
         return tuple(archive.name_of(RunKey(number, attempt), digest) for digest, number, attempt in rows)
+
+    def files_about(self, kin: Collection[str], runs: Collection[int] = ()) -> tuple[str, ...]:
+        """The same of the runs that ever measured a point or an eval of some kin (`identity.kin_of`), or are named."""
+        rows = self._con.execute(question("files_about"), {"kin": list(kin), "runs": list(runs)}).fetchall()
+        return tuple(archive.name_of(RunKey(number, attempt), digest) for digest, number, attempt in rows)
+
+    def files(self) -> tuple[str, ...]:
+        """The names of all files that have landed."""
+        return tuple(archive.name_of(run, digest) for digest, run in self._landed())
+
+    def kin(self) -> dict[int, frozenset[str]]:
+        """By run id, the kin (`identity.kin_of`) that it has measured points or evals of."""
+        found: dict[int, set[str]] = {}
+        for number, curve in self._ask(question("measured_curves")).iter_rows():
+            found.setdefault(number, set()).add(kin_of(curve))
+        return {number: frozenset(some) for number, some in found.items()}
 
     @classmethod
     @contextmanager
@@ -1085,7 +1102,10 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
     patience = time.monotonic() + wait_seconds
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+            con = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+            # A worker process looks like a prompt to DuckDB, which then draws a bar on stdout after two seconds.
+            con.execute("SET enable_progress_bar = false")
+            return con
         except duckdb.Error as flaw:
             if "lock on file" not in str(flaw):
                 raise _told(path, flaw) from flaw

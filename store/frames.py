@@ -39,6 +39,9 @@ from store.records import (
 
 T = TypeVar("T")
 
+# polars loads numpy when it first needs it, and breaks where two threads first need it at the same time.
+pl.Series(np.zeros(1))
+
 UTC_TIME: Final = pl.Datetime("us", "UTC")
 
 COLUMNS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {

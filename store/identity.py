@@ -292,6 +292,15 @@ def group_of(curve: str) -> str:
     return " ".join((*words[:6], *words[7:]))
 
 
+def kin_of(curve: str) -> str:
+    """What the curves of one engine on one kind of GPU share: the words of their keys up to speculation.
+
+    >>> kin_of("dsr1 h200 sglang fp8 none 8192/1024 tp8")
+    'dsr1 h200 sglang fp8 none'
+    """
+    return " ".join(curve.split(" ", 5)[:5])
+
+
 def curve_of(series: Series) -> Series:
     """The series less its concurrency."""
     return replace(series, conc=None)

@@ -9,7 +9,6 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.factory import lean_row
 from tracker.jobs import Landing, Where, ingest
 
 OLD, NEW = "lmsysorg/sglang:v0.5.9", "lmsysorg/sglang:v0.5.10"
@@ -19,10 +18,10 @@ GPUS = ("h100", "h200", "b200", "b300", "mi300x", "mi325x", "mi355x", "gb200")
 # ---------------------------------------------------------------- a store
 
 
-def filled(folder: Path) -> Where:
-    """Sweeps of eight GPUs over twelve days, with a rerun of some rows, rows that contradict, and a withdrawn run."""
+def filled(folder: Path, days: int = 12) -> Where:
+    """Sweeps of eight GPUs over some days, with a rerun of some rows, rows that contradict, and a withdrawn run."""
     where = Where.of(folder / "tracker.duckdb", None)
-    runs = [_bundle(1000 * place + day, day, gpu) for place, gpu in enumerate(GPUS, 1) for day in range(1, 13)]
+    runs = [_bundle(1000 * place + day, day, gpu) for place, gpu in enumerate(GPUS, 1) for day in range(1, days + 1)]
     runs += [_bundle(1004, 4, "h100", speed=0.8, attempt=2), _bundle(2005, 5, "h200", speed=0.8)]
     file = folder / "sweeps.json"
     file.write_text(json.dumps(runs), encoding="utf-8")
@@ -39,7 +38,27 @@ def _bundle(number: int, day: int, gpu: str, speed: float = 1.0, attempt: int = 
     level = speed * wave * (0.9 if day > 7 and number // 1000 % 2 else 1.0)
     return {
         "run": {"id": number, "run_attempt": attempt, "run_started_at": at, "event": "schedule"},
-        "rows": [lean_row(conc, level, gpu, OLD if day < 8 else NEW) for conc in (4, 16, 64)],
+        "rows": [_row(conc, level, gpu, OLD if day < 8 else NEW) for conc in (4, 16, 64)],
+    }
+
+
+def _row(conc: int, speed: float, gpu: str, image: str) -> dict[str, object]:
+    return {
+        "hw": gpu,
+        "conc": conc,
+        "image": image,
+        "infmax_model_prefix": "dsr1",
+        "model": "deepseek-ai/DeepSeek-R1-0528",
+        "framework": "sglang",
+        "precision": "fp8",
+        "isl": 8192,
+        "osl": 1024,
+        "tp": 8,
+        "ep": 1,
+        "dp_attention": False,
+        "spec_decoding": "none",
+        "tput_per_gpu": 100.0 * conc**0.5 * speed,
+        "median_tpot": 0.01 / speed,
     }
 
 

@@ -34,7 +34,7 @@ def test_simulated_sweeps_are_judged_as_printed(noise, history, points):
 @pytest.fixture(scope="module")
 def answers(shared):
     """Real unchanged sweeps with three baseline runs, and what was planted in them."""
-    return calibration.stat_eval(shared / "tools" / "stat_eval", (3,), calibration.GATES)
+    return calibration.stat_eval(calibration.Evaluation(shared / "tools" / "stat_eval", (3,), calibration.GATES))
 
 
 @pytest.mark.shared

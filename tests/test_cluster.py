@@ -15,7 +15,7 @@ from store.records import Trouble
 from tests import crews, ray_nodes, toys
 from tests.crews import exact
 from tests.ray_nodes import Nodes
-from tracker import annals, clusters, workers
+from tracker import annals, clusters, jobs, workers
 from tracker.annals import Asked
 from tracker.jobs import Where
 from tracker.workers import ALONE, Crew
@@ -78,6 +78,9 @@ def test_a_killed_worker_and_a_killed_node_change_nothing(
     assert nodes.second.poll() is not None
     assert nodes.head.poll() is None
     assert count == [len(crews.GPUS)]
+    question = jobs.Question("run:5012", "last-good", ("tput_per_gpu", "median_tpot"))
+    given_out = jobs.compare(question, where, crew=Crew(cluster=nodes.address))
+    assert exact(given_out) == exact(jobs.compare(question, where))
     # From outside of the cluster, with the node that is left.
     assert exact(annals.history(asked, where, Crew(cluster=nodes.client))) == alone
 

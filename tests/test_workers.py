@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import pickle
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from store.duck import Store
 from store.records import Trouble
+from store.thresholds import SHIPPED
 from tests import crews, toys
 from tests.crews import exact
-from tracker import annals, workers
+from tracker import annals, jobs, review, sides, workers
 from tracker.annals import Asked
+from tracker.excerpts import Source
 from tracker.jobs import Where
+from tracker.settings import RULES_VERSION, Settings
 from tracker.workers import ALONE, Crew
 
 
@@ -97,3 +102,48 @@ def test_a_history_without_its_archive_is_told_by_this_process(
     told = annals.history(Asked(("hardware=h200",)), moved, Crew(2, watch=given_out.append))
     assert len(told) == 1
     assert not given_out
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def small(folder: Path, monkeypatch: pytest.MonkeyPatch, *gpus: str) -> Where:
+    monkeypatch.setattr(crews, "GPUS", gpus)
+    folder.mkdir()
+    return crews.filled(folder, days=9)
+
+
+def test_a_comparison_needs_no_more_than_its_excerpt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = small(tmp_path / "small", monkeypatch, "h100", "h200")
+    monkeypatch.setattr("tracker.excerpts.RUNS_ASKED", 0)
+    questions = (
+        jobs.Question("run:1004/2", "last-good", ("tput_per_gpu", "median_tpot"), SHIPPED),
+        jobs.Question("run:2009", "run:2003", ("tput_per_gpu",)),
+    )
+    for question in questions:
+        chosen = question.metrics
+        with (
+            sides.opened(where.store, where.archive, where.withdrawn()) as past,
+            sides.candidate(question.candidate, past, chosen, where.withdrawn()) as new,
+        ):
+            assert past is not None
+            source = Source.of(past, where.archive, where.store, Crew(2))
+            assert source is not None
+            task = jobs._task(past, source, new, question, Settings())
+        # What ran on the same GPU, and the newest run of all; with a second attempt or a second file of a run.
+        assert len(task.excerpt.files) in (10, 11)
+        assert exact(jobs._compared(pickle.loads(pickle.dumps(task)))) == exact(jobs.compare(question, where))
+
+
+def test_a_review_that_is_shared_keeps_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    monkeypatch.setattr(review, "MANY", 0)
+    monkeypatch.setattr(review, "SLICE", 5)
+    for crew in (ALONE, Crew(2)):
+        where = small(tmp_path / str(crew.processes), monkeypatch, "h100")
+        reviewed = review.review(where, crew=crew)
+        assert (reviewed.judged, reviewed.known) == (10, 0)
+        with Store.open(where.store, where.archive, read_only=True) as store:
+            kept.append(exact((store.reviews(RULES_VERSION), store.findings())))
+    assert kept[0] == kept[1]
+    assert "regression" in kept[0]

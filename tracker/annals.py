@@ -16,15 +16,15 @@ from typing import Any
 
 import polars as pl
 
-from store import archive, images
+from store import images
 from store.chronicles import Chronicle, Episode, Introduction, Spread
-from store.depot import Depot, is_bucket
 from store.duck import Store
-from store.identity import curve_key
-from store.records import Attribution, Controls, RunKey, Trouble, Withdrawal
+from store.identity import curve_key, kin_of
+from store.records import Attribution, Controls, Trouble
 from tracker import attribution, chronicle, filters, reproducibility, sides, workers
 from tracker.chronicle import Past
 from tracker.events import EVENTS, Event, span
+from tracker.excerpts import Excerpt, Source
 from tracker.filters import Filters
 from tracker.jobs import Where
 from tracker.judge.learn import learn
@@ -36,7 +36,7 @@ from tracker.workers import ALONE, Crew
 MANY = 2_000
 """Curves times metrics from which several processes pay for their start (a second each)."""
 
-PORTION = 64
+PORTION = 32
 """Curves times metrics that are given out together, at least: some seconds of work."""
 
 
@@ -64,14 +64,13 @@ def history(asked: Asked, where: Where, crew: Crew = ALONE) -> list[Chronicle]:
     curves. No answer depends on who gave it.
     """
     with _opened(asked, where) as store:
-        view = _view(asked, where, store)
-        portions = _portions(view, store, crew)
-        source = _source(where, portions, crew) if portions else None
-        if source is None:
-            told = list(_of_all(view, store))
+        view = _view(asked, store)
+        portions = _portions(view, store, where, crew)
+        if portions:
+            ready = _settled(view, store)
         else:
-            ready = replace(_settled(view, store), archive=source)
-    if source is not None:
+            told = list(_of_all(view, store))
+    if portions:
         told = list(chain.from_iterable(workers.map(partial(_of_portion, ready), portions, crew)))
     if not told:
         raise Trouble(_NOTHING)
@@ -82,7 +81,7 @@ def history(asked: Asked, where: Where, crew: Crew = ALONE) -> list[Chronicle]:
 def past(asked: Asked, where: Where) -> Past:
     """What the store holds of the series asked for."""
     with _opened(asked, where) as store:
-        return _past(_view(asked, where, store), store)
+        return _past(_view(asked, store), store)
 
 
 def environment(told: Sequence[Chronicle]) -> list[Episode]:
@@ -119,8 +118,6 @@ class _View:
     """What is asked, as it is for every portion: it travels to the workers, so it holds no measurement."""
 
     asked: Asked
-    archive: Path | str
-    withdrawn: tuple[Withdrawal, ...]
     now: datetime
     """When the newest run of the store started."""
     wanted: Filters
@@ -129,13 +126,13 @@ class _View:
     anchor: datetime | None = None
 
 
-def _view(asked: Asked, where: Where, store: Store) -> _View:
+def _view(asked: Asked, store: Store) -> _View:
     newest = store.newest_run()
     now = newest.started_at if newest is not None else datetime.now(UTC)
     wanted = filters.filters(asked.filters, asked.since, asked.until, now)
     known = None if asked.config_history is None else read_config_history(asked.config_history)
     scales = sides.with_learned_scales(Settings(), store).scales
-    return _View(asked, where.archive, where.withdrawn(), now, wanted, known, scales)
+    return _View(asked, now, wanted, known, scales)
 
 
 def _of_all(view: _View, store: Store) -> Iterator[Chronicle]:
@@ -167,54 +164,38 @@ def _rows(view: _View, store: Store, series: Collection[str], curves: Collection
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """Curves that one worker tells, by what it has to read."""
+    """Curves that one worker tells, and what it has to read."""
 
     curves: tuple[str, ...]
-    files: tuple[str, ...]
-    official: tuple[RunKey, ...]
-    """The runs of these files that are official: the database has decided that when they landed."""
+    excerpt: Excerpt
 
     def __str__(self) -> str:
         return f"{self.curves[0]} and {len(self.curves) - 1} more curves"
 
 
-def _portions(view: _View, store: Store, crew: Crew) -> tuple[_Portion, ...]:
+def _portions(view: _View, store: Store, where: Where, crew: Crew) -> tuple[_Portion, ...]:
     """What to give out; nothing where this process does it alone."""
     metrics = len(view.asked.metrics)
     curves = sorted({curve_key(one) for one in view.wanted.series(store.series()).values()})
     if crew.is_alone or (crew.cluster is None and len(curves) * metrics < MANY):
         return ()
-    official = [RunKey(*row) for row in store.runs().filter("official").select("id", "attempt").iter_rows()]
-    made = (_portion(store, some, official) for some in _together(curves, metrics))
-    return tuple(one for one in made if one.files)
-
-
-def _source(where: Where, portions: Iterable[_Portion], crew: Crew) -> Path | str | None:
-    """Where workers find the files; None where a folder lacks some that the database has, which then must do."""
-    if crew.cluster is not None:
-        return where.archive if is_bucket(where.archive) else Path(where.archive).resolve()
-    here = Depot.at(where.archive, where.store).root
-    if all((here / name).exists() for portion in portions for name in portion.files):
-        return here
-    return where.archive if is_bucket(where.archive) else None
+    source = Source.of(store, where.archive, where.store, crew)
+    if source is None:
+        return ()
+    made = (_Portion(tuple(some), source.excerpt(store.files_of(some))) for some in _together(curves, metrics))
+    return tuple(one for one in made if one.excerpt.files)
 
 
 def _together(curves: Sequence[str], metrics: int) -> Iterator[list[str]]:
     """Curves in portions that hold all kin of each."""
     portion: list[str] = []
-    for _, alike in groupby(curves, chronicle.kin):
+    for _, alike in groupby(curves, kin_of):
         portion += alike
         if len(portion) * metrics >= PORTION:
             yield portion
             portion = []
     if portion:
         yield portion
-
-
-def _portion(store: Store, curves: Sequence[str], official: Iterable[RunKey]) -> _Portion:
-    files = store.files_of(curves)
-    ids = {file.run.id for file in archive.files_among(files, Path())}
-    return _Portion(tuple(curves), files, tuple(key for key in official if key.id in ids))
 
 
 def _settled(view: _View, store: Store) -> _View:
@@ -227,10 +208,7 @@ def _settled(view: _View, store: Store) -> _View:
 
 def _of_portion(view: _View, portion: _Portion) -> list[Chronicle]:
     """The chronicles of some curves, read straight from the files of the archive."""
-    official = frozenset(portion.official)
-    with Store.of_files(
-        view.archive, portion.files, official=lambda run: run.key in official, withdrawn=view.withdrawn
-    ) as store:
+    with portion.excerpt.opened() as store:
         series = view.wanted.series(store.series())
         rows = _rows(view, store, series, portion.curves)
     assert view.scales is not None

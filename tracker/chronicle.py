@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from store.chronicles import Chronicle, Departure, Episode, Era, Introduction, Loss, Mark, Shift, Taken
+from store.identity import kin_of
 from store.images import Sameness
 from store.metrics import METRICS, Part, metric
 from store.records import Attribution, Caveat, Differs, Finding, RunKey, Scope, Series, Verdict
@@ -72,20 +73,14 @@ class Past:
 def chronicles(
     past: Past, metrics: Sequence[str] = ("tput_per_gpu",), anchor: datetime | None = None
 ) -> Iterator[Chronicle]:
-    """Every curve of a history under every metric; `anchor` asks for drift since then."""
-    for _, alike in groupby(lanes(past, metrics), lambda lane: kin(lane.curve.key)):
+    """Every curve of a history under every metric; `anchor` asks for drift since then.
+
+    Kin are worked on together, in whatever company they are: the last bits of a number may depend on what else stands
+    in its array, and must not depend on who else was asked for.
+    """
+    for _, alike in groupby(lanes(past, metrics), lambda lane: kin_of(lane.curve.key)):
         while part := list(islice(alike, TOGETHER)):
             yield from _together(part, anchor)
-
-
-def kin(curve: str) -> str:
-    """The curves that are worked on together, in whatever company: those of one model, GPU, framework, precision and
-    speculation. The last bits of a number may depend on what else stands in an array.
-
-    >>> kin("dsr1 h200 sglang fp8 none 8192/1024 tp8")
-    'dsr1 h200 sglang fp8 none'
-    """
-    return " ".join(curve.split(" ", 5)[:5])
 
 
 def _together(some: Sequence[Lane], anchor: datetime | None) -> list[Chronicle]:

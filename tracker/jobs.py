@@ -37,8 +37,9 @@ from store.records import (
 from store.runs import PATCHED, is_trimmed, standing
 from store.thresholds import Thresholds
 from store.travel import Carried, Folder, Place, Plan, carry, plan
-from tracker import contrast, coverage, describe, partial, provenance, sides
+from tracker import contrast, coverage, describe, partial, provenance, sides, workers
 from tracker.events import EVENTS, Event
+from tracker.excerpts import Excerpt, Source
 from tracker.harness import Teller, redefined
 from tracker.judge import frontiers, groups
 from tracker.judge.learn import learn
@@ -48,6 +49,7 @@ from tracker.judge.sweep import JUDGED_VERDICTS, Judged, judge_frames
 from tracker.pairs import Baseline, parse_baseline
 from tracker.settings import RULES_VERSION, Settings
 from tracker.sides import Side
+from tracker.workers import ALONE, Crew
 
 JUDGED_METRICS = (*GATE_METRICS, *ADVISORY_METRICS)
 
@@ -356,10 +358,11 @@ def _spelling(unmapped: Caveat) -> str:
     return f"{said['field']} {said['spelling']!r}"
 
 
-def compare(question: Question, where: Where, settings: Settings = Settings()) -> Comparison:
+def compare(question: Question, where: Where, settings: Settings = Settings(), crew: Crew = ALONE) -> Comparison:
     """Judge a candidate against its history: sweep and evals, and with a reason all that cannot be judged.
 
-    Nothing is written.
+    Nothing is written. Families of tests span the whole comparison, so it is one group of series: a cluster takes it
+    off this machine, and makes it no faster. A candidate that is a path is judged here, since no node has it.
     """
     chosen = _metrics(question.metrics)
     withdrawn = where.withdrawn()
@@ -367,11 +370,57 @@ def compare(question: Question, where: Where, settings: Settings = Settings()) -
         sides.opened(where.store, where.archive, withdrawn) as past,
         sides.candidate(question.candidate, past, chosen, withdrawn) as new,
     ):
-        return judged(past, new, question, settings)
+        is_here = crew.cluster is None or past is None or past.left_out or Path(question.candidate).exists()
+        source = None if is_here or past is None else Source.of(past, where.archive, where.store, crew)
+        if source is None or past is None:
+            return judged(past, new, question, settings)
+        task = _task(past, source, new, question, settings)
+    return workers.map(_compared, [task], crew)[0]
 
 
-def judged(past: Store | None, new: Side, question: Question, settings: Settings) -> Comparison:
-    """Judge a candidate that is at hand against what a store holds of its past."""
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A comparison for another machine, and what only this database knows."""
+
+    question: Question
+    settings: Settings
+    corrections: tuple[Caveat, ...]
+    excerpt: Excerpt
+
+    def __str__(self) -> str:
+        return f"{self.question.candidate} against {self.question.against}"
+
+
+def _task(past: Store, source: Source, new: Side, question: Question, settings: Settings) -> _Task:
+    baseline = _baseline(question.against)
+    beside = {sides.named_run(past, baseline).id} if baseline.kind == "run" else set()
+    candidate = f"run:{new.newest.key}" if question.candidate == "latest" else question.candidate
+    return _Task(
+        replace(question, candidate=candidate),
+        sides.with_learned_scales(settings, past),
+        _corrections(past, new, baseline),
+        source.around([[run.key for run in new.runs]], beside),
+    )
+
+
+def _compared(task: _Task) -> Comparison:
+    with task.excerpt.opened() as past:
+        withdrawn = task.excerpt.withdrawn
+        with sides.candidate(task.question.candidate, past, _metrics(task.question.metrics), withdrawn) as new:
+            return judged(past, new, task.question, task.settings, task.corrections)
+
+
+def judged(
+    past: Store | None,
+    new: Side,
+    question: Question,
+    settings: Settings,
+    corrections: tuple[Caveat, ...] | None = None,
+) -> Comparison:
+    """Judge a candidate that is at hand against what a store holds of its past.
+
+    `corrections`: what earlier judgements of it stood on and is withdrawn, where this store has none of these.
+    """
     baseline = _baseline(question.against)
     history = sides.history(past, new, baseline, _metrics(question.metrics))
     alike = sides.comparable(past, new, history, question.events)
@@ -408,7 +457,7 @@ def judged(past: Store | None, new: Side, question: Question, settings: Settings
         caveats=(
             *_caveats(new, question.metrics),
             *_provenance(new, stands, origins),
-            *_corrections(past, new, baseline),
+            *(_corrections(past, new, baseline) if corrections is None else corrections),
             *_expired(past, baseline),
             *partial.caveats(past),
             *redefined(alike.findings),

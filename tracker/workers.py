@@ -7,6 +7,7 @@ themselves. A worker that dies changes nothing: its groups are worked on again.
 
 from __future__ import annotations
 
+import copyreg
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from tracker import clusters
 
@@ -24,6 +26,14 @@ R = TypeVar("R")
 
 POOLS = 3
 """Pools that may break before this process does the rest by itself."""
+
+
+def _read_only(table: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(table)
+
+
+# Frozen records hold tables as read-only views, which pickle does not know.
+copyreg.pickle(MappingProxyType, lambda view: (_read_only, (dict(view),)))
 
 
 def _unheard(_: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import events_option, known_events, language_option, store_options
+from tracker.cli.options import cluster_option, crew, events_option, known_events, language_option, store_options
 
 EPILOG = """\b
 Examples:
@@ -42,6 +42,7 @@ FAILING = ("regression", "suspected", "never")
     help="Exit with 3 if so, with 4 if nothing could be judged.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of to stdout.")
+@cluster_option
 @language_option
 @store_options
 def command(
@@ -53,6 +54,7 @@ def command(
     form: str | None,
     fail_on: str,
     out: Path | None,
+    cluster: str | None,
     lang: str,
     store: Path,
     archive: Path | str | None,
@@ -70,7 +72,7 @@ def command(
 
     marks = load(thresholds) if thresholds else None
     question = jobs.Question(candidate, against, metrics, marks, known_events(events))
-    answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals))
+    answer = jobs.compare(question, jobs.Where.of(store, archive, withdrawals), crew=crew(cluster))
     clock.warn(answer.candidate)
     output.show(answer, form or _default_form(out), lang, out)
     raise click.exceptions.Exit(ending.code(answer, fail_on))

@@ -90,7 +90,7 @@ def cluster_option(command: Command) -> Command:
     )(command)
 
 
-def crew(cluster: str | None, watch: Callable[[int], None]) -> Crew:
+def crew(cluster: str | None, watch: Callable[[int], None] = lambda _: None) -> Crew:
     """Who does the work: the cluster that was named, else a process for each processor."""
     from tracker.workers import Crew, processors
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracker.cli import mail
-from tracker.cli.options import language_option, store_options
+from tracker.cli.options import cluster_option, crew, language_option, store_options
 
 if TYPE_CHECKING:
     from reports.outbox import Mail
@@ -59,6 +59,7 @@ FILES = {"md": "weekly", "txt": "weekly_text", "html": "weekly_html"}
 )
 @click.option("--charts", is_flag=True, help="Histories of the worst new regressions in the HTML (extra charts).")
 @mail.mailing("the end of the week")
+@cluster_option
 @language_option
 @store_options
 def command(week: str | None, now: str | None, form: str, out: Path | None, **asked: Any) -> None:
@@ -73,7 +74,7 @@ def command(week: str | None, now: str | None, form: str, out: Path | None, **as
 
     _check(week, now, out, asked)
     where = jobs.Where.of(asked["store"], asked["archive"], asked["withdrawals"])
-    judge_all(where)
+    judge_all(where, asked["cluster"])
     if asked["replay"]:
         _replay(where)
         return
@@ -135,7 +136,7 @@ def compose(found: Week, told: WeekFacts, pictures: tuple[Picture, ...], **asked
     )
 
 
-def judge_all(where: Where) -> None:
+def judge_all(where: Where, cluster: str | None = None) -> None:
     """Judge every official run that has not been judged yet."""
     from store.records import Trouble
     from tracker import review
@@ -144,7 +145,7 @@ def judge_all(where: Where) -> None:
     if not where.store.exists():
         raise Trouble(f"there is no store at {where.store}: land a sweep first with `tracker ingest PATH`")
     with progress.watching("runs judged") as watch:
-        review.review(where, watch=watch)
+        review.review(where, watch=watch, crew=crew(cluster))
 
 
 def _moment(text: str | None) -> datetime | None:
