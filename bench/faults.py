@@ -36,6 +36,7 @@ from tests.github import story
 from tests.github.actions import serving
 from tests.github.server import TOKEN
 from tracker import cli
+from tracker.cli import signals
 
 PRELOADED = [
     "tracker.after_merge",
@@ -46,6 +47,8 @@ PRELOADED = [
 ]
 SAID = Event(datetime(2026, 8, 10, 6, tzinfo=UTC), "j2a2catt", Action.DISMISS, "maria", "the node was shared")
 STORE, ARCHIVE = "tracker.duckdb", "tracker.archive"
+BEGUN = "begun"
+"""File of a command that listens to signals: before that it is Python that starts, not the tracker."""
 LEVELS = {4: 1000.0, 16: 2000.0, 64: 3000.0}
 WEEKS = 4
 
@@ -81,6 +84,8 @@ def work(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None
         with Path(name).open("w") as file:
             os.dup2(file.fileno(), number)
     os.environ.update({"TRACKER_STORE": STORE, "TRACKER_ARCHIVE": ARCHIVE, **environ})
+    signals.listen()
+    Path(BEGUN).touch()
     sys.argv = ["tracker", *words]
     cli.main()
 
@@ -107,7 +112,10 @@ class Processes:
     def ended(self, words: Sequence[object], folder: Path, after: float, number: int,
               environ: Mapping[str, str] = {}) -> int | None:  # fmt: skip
         """The exit code after a signal at some moment; None where the command was faster than that."""
+        (folder / BEGUN).unlink(missing_ok=True)
         process = self.begin(words, folder, environ)
+        while number != signal.SIGKILL and process.is_alive() and not (folder / BEGUN).exists():
+            process.join(0.005)
         process.join(after)
         if process.exitcode is not None:
             return None
@@ -136,9 +144,9 @@ def contents(folder: Path) -> dict[str, str]:
             "findings": sorted(map(repr, store.findings())),
             "what people said": sorted(map(repr, store.events())),
         }
-    reports = {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.glob("reports/*"))
-    }
+    # The hidden draft of a process that was killed is no report.
+    paths = [path for path in sorted(folder.glob("reports/*")) if not path.name.startswith(".")]
+    reports = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
     return {name: repr(part) for name, part in told.items()} | reports
 
 
@@ -364,12 +372,13 @@ def interrupted(kind: str, trials: int, rng: random.Random, folder: Path, proces
         number = (signal.SIGINT, signal.SIGTERM)[tally.tried // len(ASKED) % 2]
         lasted = 1.5
         copy = fresh(home, folder / "copy")
-        while (code := processes.ended(words, copy, rng.uniform(0.0, lasted), number)) is None:
+        # None or 0: it had ended by itself, before the signal came.
+        while not (code := processes.ended(words, copy, rng.uniform(0.0, lasted), number)):
             lasted *= 0.7
             copy = fresh(home, folder / "copy")
         said = (copy / "err.txt").read_text() if (copy / "err.txt").exists() else ""
         flaws = []
-        # Before the command has begun there is nobody yet who could say anything.
+        # Once it has told everything a command leaves signals to the system.
         if code not in {128 + number, -number}:
             flaws.append(f"{' '.join(words)}: exit code {code}: {said[-200:]}")
         if "Traceback" in said:
@@ -422,11 +431,6 @@ def _flip(path: Path, rng: random.Random) -> None:
     flip(path, rng.randrange(path.stat().st_size), 1 << rng.randrange(8))
 
 
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
 def _with_log(copy: Path) -> Path:
     """Leave the database as a killed writer does: the last transactions are in its log."""
     code = (
@@ -445,7 +449,6 @@ HARMS: Mapping[str, tuple[Harm, int]] = {
     "database cut": (lambda copy, rng: _cut(copy / STORE, rng), 12),
     "database empty": (lambda copy, _: os.truncate(copy / STORE, 0), 2),
     "database gone": (lambda copy, _: (copy / STORE).unlink(), 2),
-    "a folder in its place": (lambda copy, _: _folder(copy / STORE), 2),
     "something else in its place": (lambda copy, rng: (copy / STORE).write_bytes(rng.randbytes(50_000)), 4),
     "log cut": (lambda copy, rng: _cut(_with_log(copy), rng), 10),
     "log, a bit flipped": (lambda copy, rng: _flip(_with_log(copy), rng), 10),

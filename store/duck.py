@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import time
 from collections import deque
@@ -66,7 +67,10 @@ from store.withdrawals import POINT_FIELDS
 T = TypeVar("T")
 
 _HOLDER: Final = re.compile(r"\(PID (\d+)\)")
-_WAIT_STEP: Final = 0.05
+_WAIT_STEPS: Final = (0.05, 1.0)
+"""Seconds between two tries to open, the first and the longest: every try costs the processor that the holder needs."""
+WAIT_SECONDS: Final = 120.0
+"""How long another process is waited for: twenty landings, one after the other, on a busy machine."""
 
 # A chunk is loaded in one transaction: large enough that DuckDB works in full vectors, small enough for little memory.
 _CHUNK_ROWS: Final = 40_000
@@ -264,7 +268,7 @@ class Store:
         archive: Path | str | Depot,
         *,
         read_only: bool = False,
-        wait_seconds: float = 30,
+        wait_seconds: float = WAIT_SECONDS,
         official: Predicate = everything,
         withdrawn: Sequence[Withdrawal] = (),
     ) -> Store:
@@ -936,7 +940,7 @@ class Store:
 
     @classmethod
     def rebuild(
-        cls, path: Path, archive: Path | str, *, wait_seconds: float = 30, official: Predicate = everything
+        cls, path: Path, archive: Path | str, *, wait_seconds: float = WAIT_SECONDS, official: Predicate = everything
     ) -> Loaded:
         """Make the database anew from the archive and put it in the place of the old one, in one step.
 
@@ -1100,6 +1104,7 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
         raise CannotOpenStore(f"{path} does not exist: land a run first, or rebuild it from the archive")
     _make(path.parent)
     patience = time.monotonic() + wait_seconds
+    pause, longest = _WAIT_STEPS
     while True:
         try:
             con = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
@@ -1111,7 +1116,9 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
                 raise _told(path, flaw) from flaw
             if time.monotonic() >= patience:
                 raise StoreIsBusy(_held(path, wait_seconds, str(flaw))) from flaw
-        time.sleep(_WAIT_STEP)
+        # A share of chance, so that those that began together do not try together.
+        time.sleep(min(pause * random.uniform(0.5, 1.0), max(0.0, patience - time.monotonic())))
+        pause = min(2 * pause, longest)
 
 
 def _make(folder: Path) -> None:

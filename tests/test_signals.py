@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ CAUGHT: dict[tuple[str, ...], str] = {
     ("report", "--html", NEW): QUESTION,
     ("serve", "--port", "0"): "tracker.web.Server.__init__",
     ("after-merge", "--run", "9", "--repo", "o/r", "--work", NEW): "tracker.after_merge.after_merge",
+    ("evidence", "--pull-request", "1", "--repo", "o/r", "--work", NEW): "tracker.evidence.evidence",
     ("weekly", "--out", NEW): "tracker.review.review",
     ("findings", "list"): QUESTION,
     ("comment", "--pull-request", "1", "--repo", "o/r", "--keep", NEW): QUESTION,
@@ -92,6 +94,7 @@ def test_a_signal_in_the_middle_ends_a_command_cleanly(
         patch.setattr(CAUGHT[words], caught)
         signals.listen()
         said = judged(*words)
+        signals._caught.clear()  # what follows would be other processes
     assert reached
     assert (said.code, said.err.splitlines()[-1]) == (128 + number, "tracker: interrupted")
     assert words[0] == "demo" or said.err.count("\n") == 1
@@ -122,6 +125,20 @@ def test_whatever_code_in_c_raises_after_a_signal_is_the_end_that_was_asked_for(
     signals.listen()
     said = judged("compare")
     assert (said.code, said.err) == (130, "tracker: interrupted\n")
+
+
+def test_a_signal_that_was_swallowed_on_its_way_is_told_all_the_same(
+    judged: Tracker, listening: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swallowed() -> dict[str, object]:
+        with contextlib.suppress(BaseException):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return {}
+
+    monkeypatch.setattr("reports.jsonform.schema", swallowed)
+    signals.listen()
+    said = judged("schema")
+    assert (said.code, said.err) == (143, "tracker: interrupted\n")
 
 
 def test_a_second_signal_is_the_systems(listening: None) -> None:

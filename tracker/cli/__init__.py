@@ -89,6 +89,8 @@ def run(arguments: Sequence[str]) -> int:
         ending = group.main(list(arguments), prog_name="tracker", standalone_mode=False)
     except BaseException as ended:
         return _code_of(ended)
+    if signals.caught():
+        return _code_of(signals.Ended())  # a library swallowed it on its way
     return ending if isinstance(ending, int) else 0
 
 
