@@ -208,9 +208,14 @@ def tally(story: Story, runs: int, number: int, *, several: bool, power: bool = 
     for pair in pairs(story, runs, number, several=several):
         judged = pair.judged()
         by_metric = {one.metric: one for one in judged.findings}
-        shift, late = by_metric[SHIFT], by_metric[LATENCY_SHIFT]
+        shift = by_metric[SHIFT]
+        # Where the layouts are the same nobody is told of equal latency.
+        late = by_metric.get(LATENCY_SHIFT, shift)
         (frontier,) = judged.frontiers
-        gap, late_gap = true_gap(story, frontier.interactivity), true_gap(story, frontier.latency)
+        gap, late_gap = (
+            true_gap(story, frontier.interactivity),
+            true_gap(story, frontier.latency or frontier.interactivity),
+        )
         size = shift.mde or 0.0
         low, high = shift.low or 0.0, shift.high or 0.0
         total = replace(

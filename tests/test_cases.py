@@ -196,7 +196,7 @@ def test_results_that_have_expired_are_no_baseline_unless_the_store_has_them(tra
     write(folder / "artifacts.json", {"artifacts": [{"id": 1, "expires_at": "2026-05-30T00:00:00Z", **lost}]})
     write(folder / "run.json", run(800, "2026-03-01T00:00:00Z"))
     candidate = write(tracker.folder / "new.json", bundle(run(801, "2026-06-12T00:00:00Z"), [row(64, 1010.0)]))
-    assert tracker.ingest(folder).code == 0
+    assert tracker.ingest(folder).code == 1, "a folder of which nothing could be read"
     asked = ("compare", candidate, "--against", "run:800", "--format", "markdown", "--fail-on", "regression")
     nothing = tracker(*asked)
     assert nothing.code == 4

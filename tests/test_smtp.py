@@ -366,7 +366,7 @@ def test_a_server_that_never_answers_is_left_after_the_timeout(pauses: Pauses) -
 def test_a_server_that_answers_with_controls_cannot_paint_the_terminal(post: Post, signer: Authority) -> None:
     post.desk.mail.append("554 \x1b[2Jno\x07")
     (receipt,) = deliver(a_mail(), of(post, signer)).receipts
-    assert receipt == Receipt(ANN, Status.REFUSED, "the server said 554 [2Jno")
+    assert receipt == Receipt(ANN, Status.REFUSED, r"the server said 554 \x1b[2Jno\x07")
 
 
 def test_no_thread_of_a_server_stays_behind() -> None:
