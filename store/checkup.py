@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from store import archive, salvage
 from store.archive import BrokenFile, EventFile, File, FindingsFile
 from store.depot import EVERYTHING, Choice
-from store.duck import PART, Loaded, Predicate, Store, StoreIsBusy, everything
+from store.duck import HELD, PART, Loaded, Predicate, Store, StoreIsBusy, everything
 from store.frames import from_text, to_batch
 from store.life import Event
 from store.questions import schema_steps
@@ -207,17 +207,14 @@ def _of_archive(kept: _Archive, seen: Seen) -> Iterator[Flaw]:
 
 def _lost_without(file: FindingsFile | EventFile, seen: Seen) -> Lost:
     """An older file of findings is lost with its file; the newest, and what people said, is in the database too."""
-    table = "findings" if isinstance(file, FindingsFile) else "events"
-    if table not in seen.written:
-        return Lost.ROWS
     return Lost.NOTHING if _is_held(file, seen) else Lost.ROWS
 
 
 def _is_held(file: FindingsFile | EventFile, seen: Seen) -> bool:
     if isinstance(file, EventFile):
-        return _name(file) in _said(seen)
-    names = pl.read_parquet(seen.written["findings"])["comparison"].unique()
-    return file.comparison in {archive.digest_of(name.encode()) for name in names}
+        return "events" in seen.written and _name(file) in _said(seen)
+    held: dict[str, list[str]] = _note(seen, HELD) or {}
+    return "findings" in seen.written and held.get(file.comparison) == [file.at, file.digest]
 
 
 def _said(seen: Seen) -> set[str]:
@@ -272,10 +269,16 @@ def _between(kept: _Archive, seen: Seen, runs: set[str]) -> Iterator[Flaw]:
 
 def _choice(seen: Seen) -> Choice:
     """Which runs the store was told to take in."""
+    part = _note(seen, PART)
+    return from_text(part[0], Choice) if part else EVERYTHING
+
+
+def _note(seen: Seen, key: str) -> Any:
+    """A note of the database; None where there is none, or none can be read."""
     if "notes" not in seen.written:
-        return EVERYTHING
-    notes = pl.read_parquet(seen.written["notes"]).filter(key=PART)["value"]
-    return from_text(json.loads(notes[0])[0], Choice) if len(notes) else EVERYTHING
+        return None
+    found = pl.read_parquet(seen.written["notes"]).filter(key=key)["value"]
+    return json.loads(found[0]) if len(found) else None
 
 
 def _of_rows(root: Path, seen: Seen, folder: Path, official: Predicate) -> Iterator[Flaw]:

@@ -92,7 +92,7 @@ _KNOWN: Final = {"record": pl.String, "id": pl.UInt64}
 _CONTESTED: Final = Caveat("conflicting_rows")
 PART: Final = "part of the archive"
 """Note: which runs the store takes in, and how many files it left out when the archive was last listed."""
-_HELD: Final = "findings files"
+HELD: Final = "findings files"
 """Note: by comparison, moment and digest of the archive's file that its findings are of."""
 
 ALONE: Final[Mapping[str, str]] = {
@@ -836,7 +836,7 @@ class Store:
             self._keep(file, comparison, findings)
 
     def _held(self) -> dict[str, list[str]]:
-        held: dict[str, list[str]] = self.note(_HELD) or {}
+        held: dict[str, list[str]] = self.note(HELD) or {}
         return held
 
     def _keep(self, file: archive.FindingsFile, comparison: str, findings: Sequence[Finding]) -> None:
@@ -844,7 +844,7 @@ class Store:
         with self._transaction():
             self._con.execute("DELETE FROM findings WHERE comparison = ?", [comparison])
             self._insert("INSERT INTO findings BY NAME SELECT * FROM given", frame(rows, FINDINGS))
-            self.put_note(_HELD, {**self._held(), file.comparison: [file.at, file.digest]})
+            self.put_note(HELD, {**self._held(), file.comparison: [file.at, file.digest]})
 
     def findings(self, comparison: str | None = None, *, key: str | None = None) -> tuple[Finding, ...]:
         """The findings of a comparison, or all that was ever found about a text key, equal to what was saved."""
@@ -971,7 +971,7 @@ class Store:
         for table, given in tables.items():
             key = ALONE[table]
             # Which files of findings are held is known here.
-            rows = given.filter(pl.col("key") != _HELD) if table == "notes" else given
+            rows = given.filter(pl.col("key") != HELD) if table == "notes" else given
             fresh = f"SELECT * FROM given WHERE ({key}) NOT IN (SELECT ({key}) FROM {table})"
             self._insert(f"INSERT INTO {table} BY NAME {fresh}", rows)
         # A file that cannot be read was told when it was caught up with.

@@ -292,6 +292,20 @@ def test_findings_and_sayings_whose_files_are_damaged_are_written_anew(folder: P
     assert_same(everything(folder), expected)
 
 
+def test_the_file_of_a_comparison_that_found_nothing_holds_nothing_that_could_be_lost(folder: Path) -> None:
+    with opened(folder) as store:
+        store.save_findings("78/1 previous", [])
+    file = archive.newest_findings(folder / "t.archive")[archive.digest_of(b"78/1 previous")]
+    older, _ = (one for one in archive.findings_files(folder / "t.archive") if one.comparison != file.comparison)
+    for path in (file.path, older.path):
+        path.write_bytes(b"cut")
+    assert {flaw.where: flaw.lost for flaw in check(folder).flaws} == {
+        str(file.path): Lost.NOTHING,
+        # What was said before it was said otherwise stands in its own file alone.
+        str(older.path): Lost.ROWS,
+    }
+
+
 def test_a_file_under_the_name_of_another_run_is_damaged(folder: Path) -> None:
     file = files(folder, RunKey(78, 1))[0]
     target = folder / "t.archive" / "run=99" / "attempt=1" / file.path.name
