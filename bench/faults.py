@@ -279,7 +279,7 @@ def flip(path: Path, place: int, mask: int = 0x40) -> None:
     path.write_bytes(data)
 
 
-STORIES: Mapping[str, tuple[Callable[[Path], list[Step]], int, bool]] = {
+STORIES: dict[str, tuple[Callable[[Path], list[Step]], int, bool]] = {
     "killed ingest": (ingesting, 50, False),
     "killed compare": (comparing, 30, False),
     "killed weekly": (telling_weeks, 30, False),

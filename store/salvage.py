@@ -102,11 +102,11 @@ def look(database: Path, into: Path, rescue: Sequence[str] = ()) -> Seen:
     return _seen(told)
 
 
-def look_here(database: Path, into: Path) -> Seen:
+def look_here(database: Path, into: Path, rescue: Sequence[str] = ()) -> Seen:
     """The same in this process, for a database that was made a moment ago."""
     into.mkdir(parents=True, exist_ok=True)
     told: dict[str, Any] = {}
-    for one in _told(database, into, ()):
+    for one in _told(database, into, rescue):
         _merge(told, {name: value for name, value in one.items() if name != "reading"})
     return _seen(told)
 
