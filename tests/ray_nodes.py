@@ -110,8 +110,9 @@ def _node(address: str, words: tuple[str, ...], token: Mapping[str, str], folder
     command = [sys.executable, str(Path(sysconfig.get_path("scripts"), "ray")), "start", "--block", *words]
     command += [f"--node-ip-address={address}", "--num-cpus=1", f"--object-store-memory={MEMORY}"]
     command += ["--include-log-monitor=false", "--disable-usage-stats"]
-    # Nodes of this machine import what the tests define.
-    environment = {**os.environ, **token, "PYTHONPATH": str(ROOT)}
+    # Nodes of this machine import what the tests define. Ray's client server forks beside threads of gRPC, whose own
+    # preparation for that hangs one time in six.
+    environment = {**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0", **token, "PYTHONPATH": str(ROOT)}
     with (folder / f"{address}.log").open("wb") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
 

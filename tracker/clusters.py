@@ -25,6 +25,9 @@ R = TypeVar("R")
 RETRIES = 5
 """Times that a group is given out again when its worker or node is lost."""
 
+BIRTHS = 3
+"""Times that Ray's client server is asked for a process: on a busy machine 1 of 6 never came up, which costs 40 s."""
+
 PATIENCE = 20.0
 """Seconds without an answer after which somebody looks whether any node is left."""
 
@@ -103,7 +106,7 @@ def _connected(address: str) -> Iterator[Any]:
         yield ray
         return
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+        _connect(ray, address)
     except ImportError as flaw:
         raise Trouble(f"{address} needs Ray's client: pip install 'sweep-tracker[cluster]'") from flaw
     except Exception as flaw:
@@ -116,6 +119,18 @@ def _connected(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connect; Ray's client server, which forks a process for each client, now and then loses one at its birth."""
+    for left in reversed(range(BIRTHS)):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+            return
+        except ConnectionError as flaw:
+            if not left or "Initialization failure from server" not in str(flaw):
+                raise
+            ray.shutdown()
 
 
 def _ray() -> Any:
