@@ -22,8 +22,9 @@ def caveats(past: Store | None) -> tuple[Caveat, ...]:
 
 def findings(found: Iterable[Finding], past: Store | None) -> Iterator[Finding]:
     """Findings; one without a baseline is not judged where the baseline may have been left out."""
+    unsure = _unsure(past)
     for one in found:
-        yield _unjudged(one) if _is_unsure(one.verdict, past) else one
+        yield _unjudged(one) if one.verdict in unsure else one
 
 
 def _unjudged(one: Finding) -> Finding:
@@ -33,13 +34,14 @@ def _unjudged(one: Finding) -> Finding:
 
 def unmatched(rows: Iterable[Unmatched], past: Store | None) -> Iterator[Unmatched]:
     """The same for rows without a twin."""
+    unsure = _unsure(past)
     for row in rows:
-        unsure = _is_unsure(row.verdict, past)
-        yield replace(row, verdict=Verdict.NOT_JUDGED, reason=NOT_SYNCED) if unsure else row
+        yield replace(row, verdict=Verdict.NOT_JUDGED, reason=NOT_SYNCED) if row.verdict in unsure else row
 
 
-def _is_unsure(verdict: Verdict, past: Store | None) -> bool:
-    return verdict is Verdict.NO_BASELINE and past is not None and past.left_out > 0
+def _unsure(past: Store | None) -> frozenset[Verdict]:
+    """Verdicts that only a whole store may give, where this one holds a part."""
+    return frozenset({Verdict.NO_BASELINE}) if past is not None and past.left_out else frozenset()
 
 
 def absent(run: object, past: Store) -> Trouble:
