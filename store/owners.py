@@ -31,7 +31,7 @@ class Rule:
     @property
     def is_catch_all(self) -> bool:
         """True for a line that owns every path."""
-        return self.pattern.strip("/") in {"*", "**"}
+        return self.pattern.lstrip("/") in {"*", "**"}
 
     @property
     def people(self) -> frozenset[str]:

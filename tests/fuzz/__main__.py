@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import random
 import re
@@ -33,6 +34,8 @@ def main() -> int:
     names = list(TARGETS) if asked.target == "all" else [asked.target]
     if unknown := set(names) - set(TARGETS):
         sys.exit(f"no target {unknown.pop()!r}: {', '.join(TARGETS)}")
+    if importlib.util.find_spec("atheris") is None:
+        sys.exit("nothing to search with: pip install --require-hashes -r requirements-fuzz.txt, or .ci/fuzz")
     print(f"{'target':20} minutes executions edges corpus findings", flush=True)
     return max([_campaign(name, asked.minutes) for name in names])
 

@@ -15,8 +15,9 @@ import polars as pl
 
 from store import archive, github, identity, runs, trigger
 from store.frames import to_batch, to_frame
-from store.readers import read
+from store.readers import read, samples
 from store.readers.decode import Unreadable, decode, text_of
+from store.readers.files import Lines
 from store.records import Batch, RunKey, Trouble
 from tests.fuzz.target import Target
 
@@ -105,6 +106,28 @@ _BESIDE = (
     *("100/agg_bmk.json", "200/agg_bmk.json", "eval_x/meta_env.json", "eval_x/results_2026-06-14T01-02-03.json"),
     *("changelog-metadata/changelog_metadata.json",),
 )
+
+
+_TIME = "2026-06-14T01-02-03"
+_SAMPLES = f"eval_x/samples_gsm8k_{_TIME}.jsonl"
+_EVAL = {
+    "eval_x/meta_env.json": b'{"framework": "sglang", "precision": "fp8", "tp": 8, "conc": 64, "hw": "h200",'
+    b' "infmax_model_prefix": "dsr1", "model": "deepseek-ai/DeepSeek-R1-0528"}',
+    f"eval_x/results_{_TIME}.json": b'{"lm_eval_version": "0.4.9", "results": {"gsm8k": {"exact_match,strict-match":'
+    b' 0.5, "exact_match,flexible-extract": 0.5}}, "n-samples": {"gsm8k": {"effective": 2}}}',
+}
+
+
+def _samples(data: bytes) -> None:
+    batches = read_files({**_EVAL, _SAMPLES: data})
+    assert_kept(batches)
+    (said,) = (score for batch in batches for score in batch.scores)
+    with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
+        path = Path(folder, "whole.jsonl")
+        path.write_bytes(data)
+        kept = b"".join(samples.reduced(Lines(path)))
+    (again,) = (score for batch in read_files({**_EVAL, _SAMPLES: kept}) for score in batch.scores)
+    assert (again.answers, again.caveats) == (said.answers, said.caveats)
 
 
 def _content(value: object) -> bytes:
@@ -205,6 +228,9 @@ TARGETS = (
     Target("harness_results", NO, _of_file("results_2026-06-14T01-02-03.json"), READERS,
            ('"lm_eval_version"', '"results"', '"n-samples"', '"exact_match,strict-match"', '"model_name"'),
            is_json=True),
+    Target("samples", "one score, whose answers a fetch keeps whole", _samples,
+           ("store.readers.samples", "store.answers"),
+           ('"doc_id": 1', '"filter": "strict-match"', '"exact_match": 1.0', '"metrics": ["exact_match"]', "\n")),
     Target("run_stats", NO, _of_file("run_stats.json"), READERS, ('"n_success"', '"total"'), is_json=True),
     Target("folder", NO, _folder, READERS, tuple(f'"{name}"' for name in _BESIDE), is_json=True),
     Target("github_objects", "a run, an artifact, a trigger, or the error that is theirs", _github,

@@ -12,7 +12,21 @@ from pathlib import Path
 import yaml
 
 from reports import escapes
-from store import changelog, identity, images, plan, revisions, runs, thresholds, titles, withdrawals, yamltext
+from store import (
+    changelog,
+    identity,
+    images,
+    lineup,
+    owners,
+    plan,
+    revisions,
+    runs,
+    signoffs,
+    thresholds,
+    titles,
+    withdrawals,
+    yamltext,
+)
 from store.records import Role, Series, Trouble
 from tests.fuzz.target import Target, text_of
 from tracker import eventfile, filters
@@ -193,6 +207,29 @@ def _addresses(data: bytes) -> None:
         return
 
 
+def _owners(data: bytes) -> None:
+    head, _, path = text_of(data).partition("\n\n")
+    found = owners.parse(head)
+    numbers = [rule.line for rule in found.rules]
+    assert numbers == sorted(set(numbers))
+    for asked in (path.strip(), "docs/a.md", ".github/workflows/run-sweep.yml"):
+        last = [rule for rule in found.rules if rule.owns(asked)][-1:]
+        assert ([found.of(asked)] if last else []) == last
+        assert all(rule.owns(asked) for rule in found.rules if rule.is_catch_all)
+
+
+def _checklist(data: bytes) -> None:
+    text = text_of(data)
+    said = signoffs.items(text)
+    assert signoffs.compare((), said) == signoffs.Difference((), (), ())
+    wanted = signoffs.template(text)
+    told = signoffs.compare(wanted, said)
+    assert {*told.missing, *told.reworded, *told.unchecked} <= {item.text for item in wanted}
+    table = lineup.parse(text)
+    if table is not None:
+        assert all(table.of(prefix, "8k1k")[0] in lineup.Standing for prefix in (*table.models, "nobody"))
+
+
 _YAML = ("- ", ": ", "\n", "  ", "&a ", "*a", "!!python/object", "<<: ", "{", "}", "[", "]", "|", ">", "'", '"', "#")
 _ENTRY = (
     "- config-keys:\n",
@@ -229,6 +266,12 @@ TARGETS = (
            (*_YAML, "run: ", "class: policy", "since: 2026-07-21", "point: ", "attempt: ", "source: https://x")),
     Target("events", "events in order, or ValueError", _events, ("tracker.eventfile", "store.yamltext"),
            (*_YAML, "events:", "shipped: false", "date: ", "effect: ", "metrics: ", "series: ")),
+    Target("owners", "the last line that fits decides, and a line for everything fits everything", _owners,
+           ("store.owners",), ("* @org/team", "/docs/", "**", "*.js", "\\ ", "@ann", "ann@example.org", "#", "!", "[")),
+    Target("checklist", "a difference names items of the checklist; a table says how each model stands", _checklist,
+           ("store.signoffs", "store.lineup"),
+           ("- [x] ", "- [ ] ", "As a PR reviewer and CODEOWNER, I have reviewed this and have:", "| `m3` | ",
+            "| Prefix | Active | Deprecated |\n|---|---|---|\n", "| Scenario | Status |\n", "8k1k", "(", ")")),
     Target("escapes", "no control, no markup, no formula, and YAML reads back", _escapes, ("reports.escapes",),
            ("@", "https://", "\u202e", "\u200b", "=", "|", "`", "<!--", "\x1b", "#1", "\ud800")),
     Target("addresses", "a link to a run or nothing; a time in UTC or ValueError", _addresses, ("store.runs",),
