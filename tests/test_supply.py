@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,18 @@ def licences() -> dict[str, Any]:
 
 
 def test_the_page_of_licences_is_what_the_command_writes(licences: dict[str, Any]) -> None:
+    # Some pins are for one system alone: whoever has the others only cannot read their licences.
+    lacking = [name for name in licences["everything"]() if name not in licences["READ"] and not _is_here(name)]
+    if lacking:
+        pytest.skip(f"pinned and not installed here: {', '.join(lacking)}")
     assert (ROOT / "docs" / "licences.md").read_text(encoding="utf-8") == licences["page"]()
+
+
+def _is_here(name: str) -> bool:
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 @pytest.mark.parametrize(
