@@ -104,7 +104,6 @@ def _of_points(folder: Path, size: int) -> Iterator[tuple[str, Cost]]:
     store = ("--store", str(folder / "store.duckdb"))
     yield "tracker ingest", spent(*TRACKER, "ingest", str(files), *store)
     yield f"tracker compare of {SWEEP} points", spent(*TRACKER, "compare", str(candidate), *store)
-    yield "tracker show of one config", spent(*TRACKER, "show", "dsr1-fp8-b200-sglang", *store)
     yield "tracker store rebuild", spent(*TRACKER, "store", "rebuild", *store)
     table = _plain(files)
     for name, ask in PLAIN.items():
