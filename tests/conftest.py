@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.cli import Tracker
+from tests.github import actions
 from tests.objects import server
 from tracker import jobs
 
@@ -25,6 +26,20 @@ def shared() -> Path:
     if not (_SHARED / "README.md").exists():
         pytest.skip(f"no reference data at {_SHARED} (set TRACKER_SHARED)")
     return _SHARED
+
+
+@pytest.fixture(autouse=True)
+def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the machine is for the world outside; the servers of the tests are on this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def hub() -> Iterator[actions.Actions]:
+    """An empty GitHub; nothing undescribed may pass its door."""
+    with actions.serving() as github:
+        yield github
+    assert github.flaws == []
 
 
 @pytest.fixture

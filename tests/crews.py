@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.factory import lean_row
 from tracker.jobs import Landing, Where, ingest
 
 OLD, NEW = "lmsysorg/sglang:v0.5.9", "lmsysorg/sglang:v0.5.10"
@@ -38,27 +39,7 @@ def _bundle(number: int, day: int, gpu: str, speed: float = 1.0, attempt: int = 
     level = speed * wave * (0.9 if day > 7 and number // 1000 % 2 else 1.0)
     return {
         "run": {"id": number, "run_attempt": attempt, "run_started_at": at, "event": "schedule"},
-        "rows": [_row(conc, level, gpu, OLD if day < 8 else NEW) for conc in (4, 16, 64)],
-    }
-
-
-def _row(conc: int, speed: float, gpu: str, image: str) -> dict[str, object]:
-    return {
-        "hw": gpu,
-        "conc": conc,
-        "image": image,
-        "infmax_model_prefix": "dsr1",
-        "model": "deepseek-ai/DeepSeek-R1-0528",
-        "framework": "sglang",
-        "precision": "fp8",
-        "isl": 8192,
-        "osl": 1024,
-        "tp": 8,
-        "ep": 1,
-        "dp_attention": False,
-        "spec_decoding": "none",
-        "tput_per_gpu": 100.0 * conc**0.5 * speed,
-        "median_tpot": 0.01 / speed,
+        "rows": [lean_row(conc, level, gpu, OLD if day < 8 else NEW) for conc in (4, 16, 64)],
     }
 
 

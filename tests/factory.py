@@ -154,3 +154,24 @@ def history(
         )
         for i in range(count)
     ]
+
+
+def lean_row(conc: int, speed: float, hardware: str, image: str) -> dict[str, object]:
+    """A row of little more than what a verdict needs; `speed` is beside the usual one."""
+    return {
+        "hw": hardware,
+        "conc": conc,
+        "image": image,
+        "infmax_model_prefix": "dsr1",
+        "model": "deepseek-ai/DeepSeek-R1-0528",
+        "framework": "sglang",
+        "precision": "fp8",
+        "isl": 8192,
+        "osl": 1024,
+        "tp": 8,
+        "ep": 1,
+        "dp_attention": False,
+        "spec_decoding": "none",
+        "tput_per_gpu": 100.0 * conc**0.5 * speed,
+        "median_tpot": 0.01 / speed,
+    }

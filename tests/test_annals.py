@@ -11,29 +11,10 @@ import pytest
 from reports.language import Language
 from reports.phrases import single_run
 from tests.cli import Tracker
+from tests.factory import lean_row as row
 
 OLD, NEW = "lmsysorg/sglang:v0.5.9", "lmsysorg/sglang:v0.5.10"
 NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?%?|[a-z]+/[a-z]+:[\w.]+")
-
-
-def row(conc: int, speed: float, hardware: str, image: str) -> dict[str, object]:
-    return {
-        "hw": hardware,
-        "conc": conc,
-        "image": image,
-        "infmax_model_prefix": "dsr1",
-        "model": "deepseek-ai/DeepSeek-R1-0528",
-        "framework": "sglang",
-        "precision": "fp8",
-        "isl": 8192,
-        "osl": 1024,
-        "tp": 8,
-        "ep": 1,
-        "dp_attention": False,
-        "spec_decoding": "none",
-        "tput_per_gpu": 100.0 * conc**0.5 * speed,
-        "median_tpot": 0.01 / speed,
-    }
 
 
 def bundle(number: int, day: int, speed: float, image: str, hardware: str = "h200") -> dict[str, object]:

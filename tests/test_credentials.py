@@ -23,11 +23,6 @@ RUN = 27489075807
 TOKENS = "/access_tokens$"
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture(scope="module")
 def keys() -> tuple[str, str]:
     """Private and public half of a key."""

@@ -6,14 +6,13 @@ Ids, images, topologies, job counts and figures are those of the threads; the fi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli import Said, Tracker
-from tests.github.actions import Actions, serving
+from tests.github.actions import Actions
 from tests.github.server import TOKEN
 from tests.github.story import REPOSITORY, sha
 from tests.proposals import REMINDER, changelog, diff, entry, policies, proposed, signed
@@ -36,13 +35,6 @@ MASTER = "configs/nvidia-master.yaml"
 RECIPES = "benchmarks/multi_node/srt-slurm-recipes/vllm/m3-gb300"
 OLD_RECIPE, NEW_RECIPE = "8k1k/3p2d-dep2-dep8.yaml", "8k1k/3p1d-dep2-dep16.yaml"
 INSTALLED, NAMED = "1.3.0.dev20260710", "1.3.0.dev20260614"
-
-
-@pytest.fixture
-def hub() -> Iterator[Actions]:
-    with serving() as github:
-        yield github
-    assert github.flaws == []
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +17,13 @@ from store.records import Trouble
 from store.runs import RunLink
 from tests import factory
 from tests.cli import Tracker
-from tests.github.actions import SHA, Actions, serving
+from tests.github.actions import SHA, Actions
 from tests.github.clock import Time
 from tests.github.server import TOKEN, Fault
 
 RUN, SWEEP, PULL = 27489075807, 27480000000, 1425
 HEAD = "a" * 40
 FORK = "stranger/sweeps"
-
-
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def hub() -> Iterator[Actions]:
-    with serving() as github:
-        yield github
-    assert github.flaws == []
 
 
 @pytest.fixture

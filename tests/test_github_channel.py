@@ -45,11 +45,6 @@ EDIT = r"/issues/comments/\d+"
 CHECKS = r"/check-runs$"
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
 def hub() -> Iterator[GitHub]:
     """A GitHub with the open pull request 7; nothing undescribed may pass its door."""

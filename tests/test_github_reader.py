@@ -11,7 +11,7 @@ from store import limits
 from store.github import Access, Incomplete, NotThere, Reader, TooLarge
 from store.records import Trouble
 from tests.github import actions
-from tests.github.actions import SHA, Actions, serving
+from tests.github.actions import SHA, Actions
 from tests.github.clock import Time
 from tests.github.description import Call
 from tests.github.server import BAD_GATEWAY, SECONDARY, TOKEN, Answer, Fault
@@ -20,18 +20,6 @@ RUN = 27489075807
 HEAD = "a" * 40
 LIMITED = Fault(403, SECONDARY, {"retry-after": "2"})
 FORK = "stranger/sweeps"
-
-
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def hub() -> Iterator[Actions]:
-    with serving() as github:
-        yield github
-    assert github.flaws == []
 
 
 @pytest.fixture

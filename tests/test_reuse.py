@@ -23,11 +23,6 @@ HEAD, OLDER = "a" * 40, "b" * 40
 PULL = 1425
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
 def hub() -> Iterator[Actions]:
     """A merge of a pull request with one whole sweep and the command of a member."""

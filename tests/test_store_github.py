@@ -43,11 +43,6 @@ PAGES = r"/artifacts\?"
 LIMITED = Fault(403, SECONDARY, {"retry-after": "2"})
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
 def hub() -> Iterator[Actions]:
     """A GitHub with one nightly run that has uploaded nothing yet; nothing undescribed may pass its door."""

@@ -6,7 +6,7 @@ Ids, images, topologies, job counts and figures are those of the threads; the ro
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from tests import factory
 from tests.cli import Tracker
 from tests.deployments import Pool, rows
-from tests.github.actions import Actions, serving
+from tests.github.actions import Actions
 from tests.github.server import marks
 from tests.github.story import REPOSITORY, sha
 from tests.test_after_merge import environment
@@ -38,13 +38,6 @@ Arms = Mapping[int, Sequence[Arm]]
 LENGTHS = {8192: "8k1k", 1024: "1k1k"}
 NIGHTLY = "vllm/vllm-openai:nightly-4080263bb2c5d10deac17aaeb88e0823bc35bca9"
 BEFORE = "vllm/vllm-openai:v0.20.0"
-
-
-@pytest.fixture
-def hub() -> Iterator[Actions]:
-    with serving() as github:
-        yield github
-    assert github.flaws == []
 
 
 @pytest.fixture
