@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from string import Template
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -88,15 +87,11 @@ COUNTS: Mapping[str, str] = MappingProxyType(
 def build(comparison: Comparison, lang: str = "en") -> str:
     """The page as HTML text; `lang` is the language it opens in."""
     chosen = facts.select(comparison, history=comparison.levels)
-    script, style = (shell.part(name) for name in ("page.js", "page.css"))
-    first = shell.opening(lang)
-    return Template(shell.part("page.html")).substitute(
-        lang=first,
-        policy=shell.policy((shell.EARLY, script), style),
-        title=escapes.html(Language(first).say(phrases.subject(chosen))),
-        early=shell.EARLY,
-        style=style,
-        script=script,
+    return shell.framed(
+        "page.html",
+        "page.js",
+        Language(shell.opening(lang)).say(phrases.subject(chosen)),
+        lang,
         buttons="".join(shell.button(code) for code in LANGUAGES),
         verdict="".join(_said(chosen, "page_verdict", code) for code in LANGUAGES),
         rest="".join(_said(chosen, "page_rest", code) for code in LANGUAGES),

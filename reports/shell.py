@@ -26,17 +26,27 @@ _NAMES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中�
 
 def sheet(title: Value, said: Callable[[str], str], lang: str = "en") -> str:
     """A page of words alone: `said` gives the HTML of a language. `lang` is the one that it opens in."""
-    script, style = part("switch.js"), part("page.css")
-    first = opening(lang)
-    return Template(part("sheet.html")).substitute(
-        lang=first,
-        policy=policy((EARLY, script), style),
-        title=escapes.html(Language(first).say(title, escapes.clean)),
-        early=EARLY,
-        style=style,
-        script=script,
+    return framed(
+        "sheet.html",
+        "switch.js",
+        Language(opening(lang)).say(title, escapes.clean),
+        lang,
         buttons="".join(button(code, Language(code).say(title, escapes.clean)) for code in LANGUAGES),
         said="".join(block(said(code), code) for code in LANGUAGES),
+    )
+
+
+def framed(body: str, script: str, title: str, lang: str, **parts: str) -> str:
+    """A page: a template of its body with its parts (HTML), a script, and its title as text."""
+    code, style = part(script), part("page.css")
+    return Template(part("frame.html")).substitute(
+        lang=opening(lang),
+        policy=policy((EARLY, code), style),
+        title=escapes.html(title),
+        early=EARLY,
+        style=style,
+        script=code,
+        body=Template(part(body)).substitute(parts),
     )
 
 
