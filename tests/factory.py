@@ -175,3 +175,31 @@ def lean_row(conc: int, speed: float, hardware: str, image: str) -> dict[str, ob
         "tput_per_gpu": 100.0 * conc**0.5 * speed,
         "median_tpot": 0.01 / speed,
     }
+
+
+def master_config(key: str, image: str, space: str) -> str:
+    """A master config of one key at 8k1k; `space` is its search space at tp 8, such as `conc-list: [4, 16]`."""
+    return f"""\
+{key}:
+  image: {image}
+  model: deepseek-ai/DeepSeek-R1-0528
+  model-prefix: dsr1
+  runner: h200
+  precision: fp8
+  framework: sglang
+  multinode: false
+  scenarios:
+    fixed-seq-len:
+    - isl: 8192
+      osl: 1024
+      search-space:
+      - {{ tp: 8, {space} }}
+"""
+
+
+def calm_then_slower() -> list[Any]:
+    """Bundles of three calm runs and, in week 24 of 2026, a slower bump."""
+    slower = bundle(
+        run(200, "2026-06-12T00:00:00Z"), [row(4, 800.0, image=NEXT_IMAGE), row(64, 2400.0, image=NEXT_IMAGE)]
+    )
+    return [*history({4: [1000.0, 1003.0, 998.0], 64: [3000.0, 3009.0, 2994.0]}), slower]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import Said, Tracker
-from tests.factory import NEXT_IMAGE, bundle, history, row, run
+from tests.factory import calm_then_slower
 from tests.smtp.server import PASSWORD, RESET, USER, Post, running
 
 ANN, BEA = "ann@example.org", "bea@example.org"
@@ -19,11 +19,7 @@ SENT = ("--from", "Sweeps <bot@example.org>", "--lang", "both", "--date", "2026-
 @pytest.fixture
 def judged(tracker: Tracker) -> Tracker:
     """A store with three calm runs and a slower bump."""
-    slower = bundle(
-        run(200, "2026-06-12T00:00:00Z"), [row(4, 800.0, image=NEXT_IMAGE), row(64, 2400.0, image=NEXT_IMAGE)]
-    )
-    past = history({4: [1000.0, 1003.0, 998.0], 64: [3000.0, 3009.0, 2994.0]})
-    return tracker.filled([*past, slower])
+    return tracker.filled(calm_then_slower())
 
 
 @pytest.fixture

@@ -19,22 +19,6 @@ from tests.factory import IMAGE, NEXT_IMAGE
 from tests.readers_help import put
 from tracker import jobs
 
-MASTER = """\
-dsr1-fp8-h200-sglang:
-  image: {image}
-  model: deepseek-ai/DeepSeek-R1-0528
-  model-prefix: dsr1
-  runner: h200
-  precision: fp8
-  framework: sglang
-  multinode: false
-  scenarios:
-    fixed-seq-len:
-    - isl: 8192
-      osl: 1024
-      search-space:
-      - {{ tp: 8, conc-list: [{concs}] }}
-"""
 CONCS = (4, 16, 32, 64)
 POINT, EVAL = "single-node 8k1k / p1 | dsr1 fp8 h200 sgl TP8 c{}", "eval / p1 | dsr1 fp8 h200 sgl TP8 c{} | eval-only"
 
@@ -54,7 +38,7 @@ def sweep(
 ) -> Path:
     """A folder of one run: rows and evals by concurrency, and what its jobs (by name) ended with."""
     put(folder, "run.json", factory.run(number, f"2026-06-{number % 28 + 1:02d}T00:00:00Z", **run))
-    text = MASTER.format(image=image, concs=", ".join(map(str, promised)))
+    text = factory.master_config("dsr1-fp8-h200-sglang", image, f"conc-list: {list(promised)}")
     put(folder, "configs/nvidia-master.yaml", text.encode())
     asked = {"config-keys": ["dsr1-fp8-h200-sglang"], **(entry or {})}
     put(folder, "changelog-metadata/changelog_metadata.json", {"base_ref": "a", "head_ref": "b", "entries": [asked]})
@@ -322,7 +306,7 @@ def _agentic(folder: Path, told: Mapping[str, Any], concs: Sequence[int]) -> Non
     put(folder, "run.json", {**told, "repository": {"full_name": "example-org/bench"}})
     if not told["artifacts"]:
         return
-    text = MASTER.format(image="vllm/vllm-openai:v0.20.1", concs=", ".join(map(str, concs)))
+    text = factory.master_config("dsr1-fp8-h200-sglang", "vllm/vllm-openai:v0.20.1", f"conc-list: {list(concs)}")
     text = text.replace("    - isl: 8192\n      osl: 1024\n", "    - dram-utilization: 0.9\n")
     text = text.replace("fixed-seq-len", "agentic-coding").replace("runner: h200", "runner: cluster:b300-nv")
     text = text.replace("dsr1-fp8-h200-sglang", "kimik3-fp4-b300-vllm-agentic").replace("sglang", "vllm")

@@ -251,28 +251,12 @@ def test_the_matrix_has_the_fields_of_a_search_space(lost: Tracker):
     assert set(item["conc-list"]) <= {4, 16, 64}
 
 
-MASTER = """\
-dsr1-fp8-h200-sglang-night:
-  image: lmsysorg/sglang:v0.5.12-cu130
-  model: deepseek-ai/DeepSeek-R1-0528
-  model-prefix: dsr1
-  runner: h200
-  precision: fp8
-  framework: sglang
-  multinode: false
-  scenarios:
-    fixed-seq-len:
-    - isl: 8192
-      osl: 1024
-      search-space:
-      - { tp: 8, conc-list: [4, 16, 64] }
-"""
-
-
 def test_the_matrix_names_the_config_that_promised_the_point(lost: Tracker):
     folder = lost.folder / "new"
     put(folder, "run.json", factory.run(300, "2026-05-21T00:00:00Z"))
-    put(folder, "configs/nvidia-master.yaml", MASTER.encode())
+    image, space = "lmsysorg/sglang:v0.5.12-cu130", "conc-list: [4, 16, 64]"
+    master = factory.master_config("dsr1-fp8-h200-sglang-night", image, space)
+    put(folder, "configs/nvidia-master.yaml", master.encode())
     asked = {"config-keys": ["dsr1-fp8-h200-sglang-night"]}
     put(folder, "changelog-metadata/changelog_metadata.json", {"base_ref": "a", "head_ref": "b", "entries": [asked]})
     rows = [factory.row(conc, conc * 500.0, image=factory.NEXT_IMAGE + "-post1") for conc in (4, 16, 64)]

@@ -15,7 +15,7 @@ import pytest
 from reports import charts, parity, render, week
 from store.records import Level
 from tests.cli import Said, Tracker
-from tests.factory import NEXT_IMAGE, bundle, history, row, run, write
+from tests.factory import bundle, calm_then_slower, row, run, write
 from tests.smtp.server import PASSWORD, USER, Post, running
 from tests.test_weekly import NEW, OLD, a_change, a_full_week, a_run, a_week
 
@@ -27,11 +27,7 @@ LATER = "451 4.7.1 greylisted, come back later"
 @pytest.fixture
 def judged(tracker: Tracker) -> Tracker:
     """A store with three calm runs and, in week 24, a slower bump."""
-    slower = bundle(
-        run(200, "2026-06-12T00:00:00Z"), [row(4, 800.0, image=NEXT_IMAGE), row(64, 2400.0, image=NEXT_IMAGE)]
-    )
-    past = history({4: [1000.0, 1003.0, 998.0], 64: [3000.0, 3009.0, 2994.0]})
-    return tracker.filled([*past, slower])
+    return tracker.filled(calm_then_slower())
 
 
 @pytest.fixture

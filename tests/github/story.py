@@ -51,22 +51,7 @@ def sha(run: int) -> str:
 
 def master(image: str) -> str:
     """A master config with the one key."""
-    return f"""\
-{KEY}:
-  image: {image}
-  model: deepseek-ai/DeepSeek-R1-0528
-  model-prefix: dsr1
-  runner: h200
-  precision: fp8
-  framework: sglang
-  multinode: false
-  scenarios:
-    fixed-seq-len:
-    - isl: 8192
-      osl: 1024
-      search-space:
-      - {{ tp: 8, conc-start: 4, conc-end: 64 }}
-"""
+    return factory.master_config(KEY, image, "conc-start: 4, conc-end: 64")
 
 
 def told(hub: Actions) -> None:
