@@ -23,6 +23,7 @@ from store.records import (
     Caveat,
     Comparison,
     Finding,
+    Frontier,
     Point,
     Provenance,
     Run,
@@ -422,34 +423,20 @@ def judged(
     `corrections`: what earlier judgements of it stood on and is withdrawn, where this store has none of these.
     """
     baseline = _baseline(question.against)
-    history = sides.history(past, new, baseline, _metrics(question.metrics))
-    alike = sides.comparable(past, new, history, question.events)
-    settled, wanted = sides.with_learned_scales(settings, past), coverage.asked(new)
-    sweep = judge_frames(alike.history, alike.candidate, settled, baseline)
-    fronts = _frontiers(past, new, sweep, _Asking(question, baseline, settled, wanted))
-    base = sides.runs_by_text(past, sweep.baseline_runs)
-    earlier = sides.past_scores(past, new, base, baseline)
-    eval_findings, eval_unmatched = _judge_scores(past, new, earlier, question)
-    taken = _withdrawn_scores(new)
-    absent = describe.absent_curves(sides.sweeps_before(past, new), new)
-    found = tuple(partial.findings((*sweep.findings, *fronts.findings, *alike.findings, *eval_findings), past))
-    rest = (*sweep.unmatched, *alike.apart, *_but(eval_unmatched, taken), *absent)
-    apart = tuple(partial.unmatched(rest, past))
-    levels = sides.levels(history, new)
-    told = describe.Subjects.of(new, past, [*(one.key for one in found), *(one.key for one in apart)])
+    made = _found(past, new, question, settings, baseline)
+    alike, stands = made.alike, made.stands
+    levels = sides.levels(made.ground.history, new)
+    told = describe.Subjects.of(new, past, [*(one.key for one in made.findings), *(one.key for one in made.apart)])
     events, beside = Teller.of(new.series.values(), alike.timeline), provenance.settings(past, new)
-    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *(str(run) for one in found for run in one.baseline_runs)})
     origins = sides.provenance(past, new, stands)
-    missed = events.missing(told.apart(apart), new.runs)
-    rows = coverage.settled(wanted, new, (*missed, *told.invalid(), *taken), past)
-    known = {str(run.key): run for run in (*new.runs, *stands)}
-    ground = contrast.Ground(past, new, history, (*earlier, *new.scores), known, fronts.frontiers, settled)
-    said = beside.told(events.told(map(told.finding, found)))
+    missed = events.missing(told.apart(made.apart), new.runs)
+    rows = coverage.settled(made.wanted, new, (*missed, *told.invalid(), *made.taken), past)
+    said = beside.told(events.told(map(told.finding, made.findings)))
     return Comparison(
         candidate=new.runs,
         baseline=stands,
         against=str(baseline),
-        findings=describe.ordered(contrast.attributed(said, ground)),
+        findings=describe.ordered(contrast.attributed(said, made.ground)),
         unmatched=rows,
         rejected=new.rejected,
         rules_version=settings.rules_version,
@@ -462,12 +449,57 @@ def judged(
             *partial.caveats(past),
             *redefined(alike.findings),
         ),
-        coverage=coverage.coverage(wanted, new, rows),
+        coverage=coverage.coverage(made.wanted, new, rows),
         history=levels,
         earlier=sides.drawn(past, levels, new),
-        visible=_visible(sweep.findings),
+        visible=_visible(made.curves),
         provenance=origins,
+        frontiers=made.frontiers,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the judges say of a candidate, and what its telling needs besides."""
+
+    findings: tuple[Finding, ...]
+    curves: tuple[Finding, ...]
+    """Those among them that are of curves and points, as they were judged."""
+    apart: tuple[Unmatched, ...]
+    taken: tuple[Unmatched, ...]
+    """Scores that are withdrawn."""
+    stands: tuple[Run, ...]
+    """The runs of all baselines."""
+    frontiers: tuple[Frontier, ...]
+    alike: sides.Comparable
+    wanted: coverage.Asked
+    ground: contrast.Ground
+
+
+def _found(past: Store | None, new: Side, question: Question, settings: Settings, baseline: Baseline) -> _Found:
+    history = sides.history(past, new, baseline, _metrics(question.metrics))
+    alike = sides.comparable(past, new, history, question.events)
+    settled, wanted = sides.with_learned_scales(settings, past), coverage.asked(new)
+    sweep = judge_frames(alike.history, alike.candidate, settled, baseline)
+    fronts = _frontiers(past, new, sweep, _Asking(question, baseline, settled, wanted))
+    earlier = sides.past_scores(past, new, sides.runs_by_text(past, sweep.baseline_runs), baseline)
+    eval_findings, eval_unmatched = _judge_scores(past, new, earlier, question)
+    taken = _withdrawn_scores(new)
+    absent = describe.absent_curves(sides.sweeps_before(past, new), new)
+    found = tuple(partial.findings((*sweep.findings, *fronts.findings, *alike.findings, *eval_findings), past))
+    rest = (*sweep.unmatched, *alike.apart, *_but(eval_unmatched, taken), *absent)
+    stands = sides.runs_by_text(past, {*sweep.baseline_runs, *(str(run) for one in found for run in one.baseline_runs)})
+    known = {str(run.key): run for run in (*new.runs, *stands)}
+    return _Found(
+        findings=found,
+        curves=sweep.findings,
+        apart=tuple(partial.unmatched(rest, past)),
+        taken=taken,
+        stands=stands,
         frontiers=fronts.frontiers,
+        alike=alike,
+        wanted=wanted,
+        ground=contrast.Ground(past, new, history, (*earlier, *new.scores), known, fronts.frontiers, settled),
     )
 
 
